@@ -150,9 +150,12 @@ static inline void stream_choose(struct stream *s)
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
     uint64_t fit = stream_fit(s, longest), most = longest * kb_clamp(fit, 1, s->all_rows), best = most;
-    for (uint64_t block = most; block >= 64; block -= block / 8)
-        if (stream_ps(s, block) < stream_ps(s, best))
-            best = block;
+    uint64_t best_ps = UINT64_MAX;
+    for (uint64_t block = most; block >= 64; block -= block / 8) {
+        uint64_t ps = stream_ps(s, block);
+        best = ps < best_ps ? block : best;
+        best_ps = kb_min(ps, best_ps);
+    }
 
     if (s->block_cols == 0)
         s->block_cols = s->whole_rows && longest == s->all_cols ? longest : best;

@@ -131,8 +131,9 @@ struct kb_pes kb_pes_at(const char *glob, bool machine, const char *file, uint32
         end = first + in_sip;
     }
     uint32_t *pes = arena_alloc(end - first, sizeof *pes);
+    bool all = !strcmp(glob, "*");
     for (uint32_t pe = first; pe < end; pe++)
-        if (glob_matches(glob, pe_name(&kb_pe[pe])))
+        if (all || glob_matches(glob, pe_name(&kb_pe[pe])))
             pes[count++] = pe;
     if (count == 0)
         misuse(file, line, "kb_pes: no PE matches '%s'; the last one is %s", glob, pe_name(&kb_pe[end - 1]));

@@ -310,7 +310,9 @@ void patch_add(struct patch *patch, const struct view *to, const struct view *fr
 static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to)
 {
     uint64_t offset = piece->offset + (from - piece->interval.begin);
-    if (piece->kind == PIECE_stored)
+    if (piece->kind == PIECE_result)
+        memset(to, 0, bytes);
+    else if (piece->kind == PIECE_stored)
         store_read(piece->number, offset, bytes, to);
     else if (piece->kind == PIECE_filled)
         fill_read(&piece->filled->fill, piece->number == NO_SHARD ? NULL : &piece->filled->fill.tensor->shard[piece->number],
@@ -323,14 +325,17 @@ static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes,
 
 void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes, void *to)
 {
-    uint64_t end = offset + bytes;
-    memset(to, 0, bytes);
+    uint64_t end = offset + bytes, at = offset;
+    uint8_t *out = to;
     if (bytes == 0)
         return;
     piece_for(map, piece, offset, end) {
         uint64_t first = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
-        read_piece(piece, first, last - first, (uint8_t *)to + (first - offset));
+        memset(out + (at - offset), 0, first - at);
+        read_piece(piece, first, last - first, out + (first - offset));
+        at = last;
     }
+    memset(out + (at - offset), 0, end - at);
 }
 
 struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first)
