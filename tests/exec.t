@@ -2,10 +2,11 @@
 """exec: the data pass gives the same bits with any number of threads, and refuses options that it cannot follow."""
 import json
 import os
+import re
 import signal
 import subprocess
 
-from harness import Broken, ROOT, SAN, SCRATCH, SLOW, hold_text, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
+from harness import BUILD, Broken, ROOT, SAN, SCRATCH, SLOW, hold_text, ok, read, read_bytes, run, scratch, small_machine, suite, wait_until
 
 KERNEL = os.path.join(ROOT, "tests", "exec", "twice.c")
 
@@ -41,6 +42,37 @@ def later(program):
            f"the data pass of an op log gives the same bits with {number} threads", ended.said)
 
 
+def processor():
+    """The extensions of this processor, as /proc/cpuinfo has them; of x86 alone."""
+    said = re.search(r"^flags\s*:(.*)", read("/proc/cpuinfo"), re.M)
+    return set(said[1].split() if said else ())
+
+
+def kernels(program):
+    """OpenBLAS computes for the processor that there is, also where it does not know it."""
+    path, clear = scratch("kernels.json"), {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+
+    def taken(**more):
+        ended = run(program, "run", "gemm", "m=256", "k=256", "n=256", "--json", path, env=clear | more)
+        return json.loads(read(path))["host"]["blas"] if ended.returncode == 0 else ended.said
+
+    ok({"avx2", "fma"} - processor() or taken() != "Prescott", "OpenBLAS takes no processor with AVX2 for one without", taken())
+    ok(not processor() or taken(OPENBLAS_CORETYPE="Prescott") == "Prescott", "OPENBLAS_CORETYPE says which kernels it takes")
+
+
+def upper_halves():
+    """On some processors a function that leaves them in use makes the libm that is called next 40 times as slow."""
+    left, name, wide, clean = [], "", False, False
+    for line in run("objdump", "-d", "--no-show-raw-insn", os.path.join(BUILD, "libkb.a")).stdout.splitlines():
+        if line.endswith(">:"):
+            name, wide, clean = line, False, False
+        wide |= "%ymm" in line
+        clean |= "vzeroupper" in line
+        if re.search(r"\tret", line) and wide and not clean:
+            left.append(name)
+    ok(not left, "no function leaves the upper halves of vector registers in use", *left)
+
+
 def usage(program):
     for number in ("0", "-1", "257", "two", ""):
         for words in (("run", "gemm"), ("data", "file")):
@@ -71,6 +103,9 @@ def main():
     made = small_machine("exec", [KERNEL])
     threads(made)
     later(made)
+    kernels(made)
+    if not SAN:
+        upper_halves()
     usage(made)
     interrupted(made)
 

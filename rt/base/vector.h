@@ -1,5 +1,5 @@
-/* vector.h: loops that are compiled once for every x86 processor, and once more for those with AVX2, which do twice as many
- * elements at a time. Neither has fused multiplications, so the bits are the same. */
+/* vector.h: loops that are compiled for x86 processors with AVX2, and once more, for size, for those without. Neither has
+ * fused multiplications, so the bits are the same. */
 #ifndef KB_VECTOR_H
 #define KB_VECTOR_H
 
@@ -21,12 +21,16 @@ static inline bool vector_has_avx2(void)
     {                                                                                                                  \
         name##_body arguments;                                                                                         \
     }                                                                                                                  \
+    __attribute__((cold, noinline)) static void name##_sse2 parameters                                                 \
+    {                                                                                                                  \
+        name##_body arguments;                                                                                         \
+    }                                                                                                                  \
     static void name parameters                                                                                        \
     {                                                                                                                  \
         if (vector_has_avx2())                                                                                         \
             name##_avx2 arguments;                                                                                     \
         else                                                                                                           \
-            name##_body arguments;                                                                                     \
+            name##_sse2 arguments;                                                                                     \
     }
 #else
 #define VECTOR_FUNCTION(name, parameters, arguments)                                                                   \

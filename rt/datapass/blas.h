@@ -13,6 +13,10 @@ void blas_prepare(void);
 /* Loads the library; ends the program with status 3 and what to install if there is none. Not for several threads. */
 void blas_open(void);
 
+/* OpenBLAS's name of the processors that the loaded library computes for; NULL: none is loaded. OPENBLAS_CORETYPE asks for
+ * others. */
+const char *blas_kernels(void);
+
 void blas_sgemm(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda, const float *b, uint64_t ldb,
                 float beta, float *c, uint64_t ldc);
 void blas_dgemm(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t lda, const double *b, uint64_t ldb,

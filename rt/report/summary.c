@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/rates.h"
 #include "common/arena.h"
+#include "datapass/blas.h"
 #include "datapass/exec.h"
 #include "demand.h"
 #include "device/device.h"
@@ -654,6 +655,8 @@ void summary_write_host(struct json *json, const struct host_times *host)
     json_double(json, "simulation_s", host->simulation);
     json_double(json, "data_pass_s", exec_stats.seconds);
     json_double(json, "reference_s", reference_seconds);
+    if (blas_kernels())
+        json_string(json, "blas", blas_kernels());
     json_u64(json, "events", event_count);
     json_double(json, "events_per_s", host->simulation > 0 ? (double)event_count / host->simulation : 0);
     profile_write(json);

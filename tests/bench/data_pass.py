@@ -23,8 +23,14 @@ def sgemm_s(setting, *words):
         return float(file.read())
 
 
+def same_kernels(setting):
+    """Both sides compute with the kernels of OpenBLAS that a simulator takes."""
+    os.environ["OPENBLAS_CORETYPE"] = setting.once("blas", lambda: bench_host(setting, "m=512", "k=512", "n=512")["blas"])
+
+
 def data_pass(setting, dtype, goal):
     words = [f"{size}={SIZE}" for size in "mkn"] + [f"dtype={dtype}"]
+    same_kernels(setting)
     ours, theirs = in_turn(setting.pairs, lambda: bench_host(setting, *words)["data_pass_s"], lambda: sgemm_s(setting, SIZE))
     rate = ratio(theirs, ours)
     return Result(f"{rate:.2f}x", rate >= goal, f"{FLOP / median(ours) / 1e9:.3g} of "
@@ -34,6 +40,7 @@ def data_pass(setting, dtype, goal):
 
 def many(setting):
     words = [f"batch={MANY}", *(f"{size}={SMALL}" for size in "mkn"), "dtype=f32", "--threads", "1"]
+    same_kernels(setting)
     ours, theirs = in_turn(setting.pairs, lambda: bench_host(setting, *words, bench="batched_gemm")["data_pass_s"],
                            lambda: sgemm_s(setting, SMALL, MANY))
     rate = ratio(theirs, ours)
