@@ -310,14 +310,14 @@ static enum side way_side(const struct way *way, const struct attachment *exit, 
     return kb_cube_route[((uint32_t)way->direction * kb_shape.cubes + last) * kb_shape.cubes + cube];
 }
 
-/* The last node of a cube on a way. */
-static uint32_t cube_goal(const struct traversal *along, struct place at)
+/* Sets the side by which a way leaves a cube, and its last node there. */
+static void cube_enter(struct traversal *along, struct place at)
 {
     const struct attachment *exit = way_exit(along, at.sip);
-    uint32_t side = way_side(&along->way, exit, at.cube);
-    if (side != HERE || exit)
-        return cube_port(&kb_shape, side != HERE ? side : (enum side)exit->side);
-    return along->way.to.node;
+    along->side = way_side(&along->way, exit, at.cube);
+    along->goal = along->side != HERE ? cube_port(&kb_shape, along->side)
+                  : exit              ? cube_port(&kb_shape, (enum side)exit->side)
+                                      : along->way.to.node;
 }
 
 /* The step from chip to chip. */
@@ -330,13 +330,11 @@ static __attribute__((cold, noinline)) struct hop next_chip(const struct travers
 /* The step out of a cube, from its last node on the way. */
 static struct hop next_cube(const struct traversal *along, struct place at)
 {
-    const struct attachment *exit = way_exit(along, at.sip);
-    uint32_t side = way_side(&along->way, exit, at.cube);
-    if (side != HERE)
-        return next_across(at, side);
+    if (along->side != HERE)
+        return next_across(at, along->side);
     if (along->over_chips)
         return next_chip(along);
-    return (struct hop){cube_link(at, cube_link_io(&kb_shape, exit->side)), LINK_io, place_io_cpu(at.sip)};
+    return (struct hop){cube_link(at, cube_link_io(&kb_shape, way_exit(along, at.sip)->side)), LINK_io, place_io_cpu(at.sip)};
 }
 
 /* Sets where a traversal has come to, and, if that is the first node in a cube, what its way through the cube needs. */
@@ -350,7 +348,7 @@ static void traversal_enter(struct traversal *along, struct hop hop)
         chips_enter(along, hop.to.sip);
     along->first_rank = along->rank - hop.to.node;
     along->first_link = cube_link(hop.to, (uint32_t)(along->links - kb_cube_links));
-    along->goal = cube_goal(along, hop.to);
+    cube_enter(along, hop.to);
     const struct cube_node *goal = &kb_cube_nodes[along->goal];
     along->goal_down = goal->down;
     along->route = along->routes + goal->target * kb_shape.noc_rows * kb_shape.noc_cols;

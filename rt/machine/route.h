@@ -146,6 +146,7 @@ struct traversal {
     const struct cube_link *links;                      /* those of a cube in the plane */
     const uint16_t *routes;                             /* the table of the plane and direction, by target and router */
     uint32_t first_link, first_rank;                    /* inside a cube: its first link of the plane, its first rank, */
+    uint32_t side;                                      /* by which it goes to the next cube, or HERE, */
     uint32_t goal, goal_down;                           /* its last node on the way, and the link down to that, */
     const uint16_t *route;                              /* and the link to take at each router; NO_LINK: goal_down */
     bool over_chips;                                    /* from SIP to SIP by links between chips: */
