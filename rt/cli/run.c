@@ -159,7 +159,6 @@ static int run_main(int argc, char **argv)
     output_files_probe(&given.files);
     bench_select(bench_find(argv[optind]), argc - optind - 1, argv + optind + 1);
     observer_watch(&command_rows_observer, given.files.json || (given.points && !sweep_metrics));
-    observer_watch(&race_observer, true);
     simulation_extras.pass_done = data_record_hashes;
     simulation_extras.write_checks = injection_write;
     simulation_extras.write_probes = output_files_write_probes;

@@ -78,7 +78,6 @@ static void begin_run(void)
     fastforward_on = instance.fast;
     instance.used = instance.runs_bench = false;
     observer_watch(&command_rows_observer, true);
-    observer_watch(&race_observer, true);
 }
 
 static enum kb_status begin(struct image_host *host, const struct kb_sim_config *config)

@@ -166,6 +166,7 @@ void races_begin(bool data)
     if (!asked.given)
         asked.operations = data ? RACES_OPERATIONS : 0;
     races_on = asked.operations > 0;
+    observer_watch(&race_observer, races_on);
 }
 
 static void accesses_forget(void)
