@@ -124,15 +124,20 @@ static void add_epilogue(const struct request *ask, uint16_t op)
 
 static void command_completed(const struct command *command)
 {
+    const struct request *ask = &command->ask;
     demand.commands++;
-    for (uint32_t i = 0; i < command->ask.epilogues && !command->ask.file; i++)
-        add_epilogue(&command->ask, command->ask.epilogue[i].op);
-    if (command->ask.kind == COMMAND_recv) {
+    if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
+        demand.gemm_ops[ask->dtype] += 2.0 * (double)ask->m * (double)ask->k * (double)ask->n;
+    for (uint32_t i = 0; i < ask->epilogues && !ask->file; i++)
+        add_epilogue(ask, ask->epilogue[i].op);
+    if (ask->kind == COMMAND_recv) {
         add_message(command);
         if (ring_space() == SPACE_TCM)                  /* the slot is the receiver's buffer: no stage reads it */
             return;
     }
-    if (command->planned)
+    if (!command_is_composite(ask->kind))
+        add_stage(command, command->shapes, command->shapes->stages, 1);
+    else if (command->planned)
         for (uint64_t tile = 0; tile < command->tiles; tile++)
             add_shape(command, command->planned[tile].shape, 1);
     else

@@ -14,6 +14,7 @@ extern struct demand {
     uint64_t commands;                                  /* that are complete; the rest is of these */
     uint64_t services;                                  /* stages of all tiles */
     uint64_t gemm_flops, gemm_ps, math_ps;              /* ps: by the built-in models */
+    double gemm_ops[DTYPES];                            /* of gemms, by dtype */
     uint64_t read_bytes[SPACES], write_bytes[SPACES];   /* of memories */
     bool is_virtual;                                    /* the MMU has chosen memories: these bytes are in the two below */
     uint64_t virtual_read_bytes, virtual_write_bytes;

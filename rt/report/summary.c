@@ -253,22 +253,10 @@ static void host_request_ends(const struct memory_request *request)
         restore();
 }
 
-/* ---- work: operations of the gemms that are complete, by dtype */
-
-static double gemm_ops[DTYPES];
-
-static void command_completed(const struct command *command)
-{
-    const struct request *ask = &command->ask;
-    if (ask->kind == COMMAND_gemm || ask->kind == COMMAND_gemm_tiles)
-        gemm_ops[ask->dtype] += 2.0 * (double)ask->m * (double)ask->k * (double)ask->n;
-}
-
 void report_reset(void)
 {
     memset(&saved, 0, sizeof saved);
     requests_under_way = kernels_begun = kernels_ended = 0;
-    memset(gemm_ops, 0, sizeof gemm_ops);
     demand_reset();
     command_rows_reset();
 }
@@ -279,15 +267,14 @@ struct observer summary_observer = {
     .kernel_ends = kernel_ends,
     .host_request_begins = host_request_begins,
     .host_request_ends = host_request_ends,
-    .command_completed = command_completed,
 };
 
 uint64_t summary_peak_ppm(void)
 {
     double peak_ps = 0;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++)
-        if (gemm_ops[dtype] > 0)
-            peak_ps += gemm_ops[dtype] / (peak_flops_per_pe(dtype) * (double)pe_count()) * 1e12;
+        if (demand.gemm_ops[dtype] > 0)
+            peak_ps += demand.gemm_ops[dtype] / (peak_flops_per_pe(dtype) * (double)pe_count()) * 1e12;
     return summary_span_ps() ? (uint64_t)(peak_ps / (double)summary_span_ps() * 1e6) : 0;
 }
 
@@ -342,7 +329,7 @@ static void print_requests(FILE *out)
 /* Against the peak of all PEs. */
 static void print_work(FILE *out)
 {
-    const double *work = gemm_ops, seconds = (double)summary_span_ps() * 1e-12;
+    const double *work = demand.gemm_ops, seconds = (double)summary_span_ps() * 1e-12;
     for (unsigned dtype = 0; dtype < DTYPES; dtype++) {
         double peak = peak_flops_per_pe(dtype) * (double)pe_count();
         const char *unit = dtype_is_float(dtype) ? "FLOP" : "OP", *rate = dtype_is_float(dtype) ? "FLOP/s" : "OP/s";
