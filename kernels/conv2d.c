@@ -332,24 +332,31 @@ static uint64_t depth_of(const struct conv *conv)
     return conv->kernel_h * conv->kernel_w * conv->channels;
 }
 
-/* The elements of x that a slab loads. */
-static uint64_t slab_elements(const struct conv *conv, struct slab slab)
+/* The elements of x that a PE loads of each line. */
+static uint64_t line_elements(const struct conv *conv)
 {
-    struct window lines = window_of_lines(conv, slab), columns = window_of_columns(conv);
-    return slab.images * (lines.end - lines.first) * (columns.end - columns.first) * conv->channels;
+    struct window columns = window_of_columns(conv);
+    return (columns.end - columns.first) * conv->channels;
+}
+
+/* The lines of x that a slab loads. */
+static uint64_t slab_lines(const struct conv *conv, struct slab slab)
+{
+    struct window lines = window_of_lines(conv, slab);
+    return slab.images * (lines.end - lines.first);
 }
 
 /* The elements of x that a PE with these output rows loads, for all panels; *slabs: of a panel. */
 static uint64_t loaded_elements(const struct conv_args *arg, uint64_t first, uint64_t end, uint64_t *slabs)
 {
-    uint64_t elements = 0, panels = kb_ceil_div(arg->conv.filters, arg->panel);
+    uint64_t lines = 0, panels = kb_ceil_div(arg->conv.filters, arg->panel);
     *slabs = 0;
     for (uint64_t row = first; row < end; ++*slabs) {
         struct slab slab = slab_at(arg, first, row, end);
-        elements += slab_elements(&arg->conv, slab);
+        lines += slab_lines(&arg->conv, slab);
         row += slab_rows(slab);
     }
-    return *slabs <= arg->buffers ? elements : elements * panels;
+    return lines * line_elements(&arg->conv) * (*slabs <= arg->buffers ? 1 : panels);
 }
 
 /* An estimate of the time of a PE with `rows` output rows: its loads in their order, each after its buffer is computed, and
@@ -360,7 +367,7 @@ static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_
     uint64_t size = kb_dtype_bytes(in), depth = depth_of(conv), slabs, number = 0, read_ps = 0, array_ps = 0;
     uint64_t read = (loaded_elements(arg, 0, rows, &slabs) + depth * conv->filters) * size, done_ps[SLABS] = {0};
     uint64_t written = rows * conv->out_w * conv->filters * kb_dtype_bytes(out);
-    uint64_t fixed_ps = kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps;
+    uint64_t fixed_ps = kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps, line_bytes = line_elements(conv) * size;
     for (uint64_t filter = 0; filter < conv->filters; filter += arg->panel)
         for (uint64_t row = 0; row < rows; number++) {
             struct slab slab = slab_at(arg, 0, row, rows);
@@ -368,7 +375,7 @@ static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_
             uint64_t *buffer = &done_ps[number % arg->buffers], filters = kb_min(arg->panel, conv->filters - filter);
             if (number < slabs || slabs > arg->buffers)
                 read_ps = kb_later(read_ps, *buffer) + slab.images * fixed_ps
-                          + kb_memory_ps(kb_main_memory(), slab_elements(conv, slab) * size, 0);
+                          + kb_memory_ps(kb_main_memory(), slab_lines(conv, slab) * line_bytes, 0);
             if (row == 0 && !arg->streams)
                 read_ps += fixed_ps + kb_memory_ps(kb_main_memory(), depth * filters * size, 0);
             if (arg->streams)
