@@ -1,6 +1,8 @@
 /* key_table.c: hash tables with chaining grow. */
 #include "key_table.h"
 
+#include <string.h>
+
 #include "arena.h"
 
 enum { FIRST_BITS = 10 };
@@ -18,6 +20,7 @@ static void grow(struct key_table *table)
     size_t chains = old ? (size_t)1 << table->bits : 0;
     table->bits = old ? table->bits + 1 : FIRST_BITS;
     table->chains = arena_alloc((size_t)1 << table->bits, sizeof *table->chains);
+    memset(table->chains, 0, sizeof *table->chains << table->bits);     /* or each page faults at a read and at a write */
     for (size_t i = 0; i < chains; i++)
         for (struct key_link *link = old[i], *next; link; link = next) {
             next = link->next;

@@ -41,13 +41,22 @@ static uint64_t stage_ps(const struct command *command, const struct tile_shape 
     }
 }
 
+static inline void stage_times(const struct command *command, const struct tile_shape *shape, struct stage *stage)
+{
+    stage->order = event_order(pe_rank(command->pe, stage_node(stage->kind)), CLASS_SERVICE, command->number);
+    stage->ps = stage_ps(command, shape, stage);
+}
+
 void engine_times(struct command *command)
 {
     command->link_ps = engine_link_ps(STAGE_NONE, command->first_stage);
+    if (!command_is_composite(command->ask.kind)) {
+        stage_times(command, command->shapes, command->shapes->stages);
+        return;
+    }
     for (struct tile_shape *shape = command->shapes; shape < command->shapes + command->shape_count; shape++)
         for (struct stage *stage = shape->stages; stage && stage->kind != STAGE_NONE; stage++) {
-            stage->order = event_order(pe_rank(command->pe, stage_node(stage->kind)), CLASS_SERVICE, command->number);
-            stage->ps = stage_ps(command, shape, stage);
+            stage_times(command, shape, stage);
             stage->link_ps = stage[1].kind == STAGE_NONE ? 0 : engine_link_ps(stage->kind, stage[1].kind);
         }
     deferrable_mark(command);

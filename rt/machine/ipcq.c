@@ -62,9 +62,15 @@ struct ring {
 
 /* ---- all rings that were used, by their pair of PEs */
 
-enum { CHAIN_BITS = 14, CHAINS = 1 << CHAIN_BITS };
+enum { CHAINS = 1 << 14 };
 
 static struct ring *chains[CHAINS], *newest;
+
+/* Rings to neighbouring PEs are in neighbouring chains: kernels go through their peers in order. */
+static struct ring **chain_of(uint32_t source, uint32_t destination)
+{
+    return &chains[(source * pe_count() + destination) % CHAINS];
+}
 
 /* Puts a ring into its state at the start: nothing was sent on it. */
 static void ring_clear(struct ring *ring, void *arg)
@@ -78,8 +84,7 @@ static void ring_clear(struct ring *ring, void *arg)
 
 static struct ring *ring_of(uint32_t source, uint32_t destination)
 {
-    uint64_t key = (uint64_t)source << 32 | destination;
-    struct ring **chain = &chains[hash_bits(key, CHAIN_BITS)];
+    struct ring **chain = chain_of(source, destination);
     for (struct ring *ring = *chain; ring; ring = ring->next)
         if (ring->source == source && ring->destination == destination)
             return ring;
