@@ -64,7 +64,8 @@ struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *
     struct tl_shard buffer = {.dtype = dtype, .rank = rank, .shape = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
     memcpy(buffer.shape, shape, rank * sizeof *shape);
     shard_make_dense(&buffer);
-    struct view view = call_shape(&call, "the buffer", &buffer);
+    struct view view;
+    call_shape(&call, "the buffer", &buffer, &view);
     buffer.addr = buffer_alloc(&call, view_bytes_of(&view));
     return buffer;
 }
@@ -72,7 +73,8 @@ struct tl_shard tl_alloc_at(struct tl *tl, enum kb_dtype dtype, const uint64_t *
 void tl_free_at(struct tl *tl, struct tl_shard buffer, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_free", file, line);
-    struct view view = call_view(&call, "the buffer", &buffer);
+    struct view view;
+    call_view(&call, "the buffer", &buffer, &view);
     uint64_t bytes = view_bytes_of(&view);
     hazards_check_free(&call, &view);
     if (view.memory != own_tcm(tl) || !allocator_kernel_free(view.memory, view.offset, bytes))
@@ -115,7 +117,8 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
 {
     struct call call = call_of(tl, "tl_data", file, line);
     struct device_state *state = device_state(tl);
-    struct view view = call_view(&call, "the buffer", &shard);
+    struct view view;
+    call_view(&call, "the buffer", &shard, &view);
     if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
     uint64_t bytes = view_bytes_of(&view);

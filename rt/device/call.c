@@ -52,24 +52,30 @@ static _Noreturn void axis_fault(const struct call *call, const char *what, uint
     call_error(call, "the elements of %s reach further than any memory", what);
 }
 
-struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard)
+void call_shape(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
 {
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
         call_error(call, "%s is not a valid shard: rank %u, dtype number %u", what, shard->rank, shard->dtype);
-    struct view view = {.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
     uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
         uint64_t size = shard->shape[axis], stride = size > 1 ? shard->stride[axis] : 0, before = elements;
         if (size == 0 || __builtin_mul_overflow(before, size, &elements) || elements >> OFFSET_BITS
             || __builtin_mul_overflow(size - 1, stride, &reach) || (reach | (last += reach)) >> OFFSET_BITS)
             axis_fault(call, what, size, before);
-        view.shape[axis] = size;
-        view.stride[axis] = stride;
+        view->shape[axis] = size;
+        view->stride[axis] = stride;
     }
+    for (uint32_t axis = shard->rank; axis < KB_RANK; axis++) {
+        view->shape[axis] = 1;
+        view->stride[axis] = 0;
+    }
+    view->memory = 0;
+    view->dtype = shard->dtype;
+    view->rank = shard->rank;
+    view->offset = 0;
     if (shard->addr & (uint64_t)(dtype_bytes[shard->dtype] - 1))            /* a power of two */
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", what, address_name(shard->addr),
                    dtype_words[shard->dtype]);
-    return view;
 }
 
 /* Gives a shard's view its memory. */
@@ -80,11 +86,10 @@ static void call_place(const struct call *call, const char *what, const struct t
     view->offset = range.offset;
 }
 
-struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard)
+void call_view(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
 {
-    struct view view = call_shape(call, what, shard);
-    call_place(call, what, shard, &view);
-    return view;
+    call_shape(call, what, shard, view);
+    call_place(call, what, shard, view);
 }
 
 static void check_physical(const struct call *call, const char *what, const struct tl_shard *shard)
@@ -109,27 +114,24 @@ void call_place_buffer(const struct call *call, const char *what, const struct t
     hazards_check_use(call, view);
 }
 
-struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard)
+void call_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
 {
     check_physical(call, what, shard);
-    struct view view = call_shape(call, what, shard);
-    call_place_buffer(call, what, shard, &view);
-    return view;
+    call_shape(call, what, shard, view);
+    call_place_buffer(call, what, shard, view);
 }
 
-struct runs call_runs(const struct call *call, const char *what, const struct view *view)
+void call_runs(const struct call *call, const char *what, const struct view *view, struct runs *runs)
+{
+    if (!runs_of(runs, view->shape, view->stride, dtype_bytes[view->dtype]))
+        call_error(call, "elements of %s overlap", what);
+}
+
+void call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view)
 {
     struct runs runs;
-    if (!runs_of(&runs, view->shape, view->stride, dtype_bytes[view->dtype]))
-        call_error(call, "elements of %s overlap", what);
-    return runs;
-}
-
-struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard)
-{
-    struct view view = call_buffer(call, what, shard);
-    call_runs(call, what, &view);
-    return view;
+    call_buffer(call, what, shard, view);
+    call_runs(call, what, view, &runs);
 }
 
 void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b)

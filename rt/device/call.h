@@ -34,26 +34,26 @@ bool call_translates(bool is_virtual);
 /* Decodes a physical range; BAD_ADDRESS if there is no such memory. */
 struct range call_range(const struct call *call, const char *what, uint64_t address, uint64_t bytes);
 
-/* Returns the shape, strides and dtype of a shard, without its memory. Axes beyond the rank have shape 1; an axis of
+/* Sets the view to the shape, strides and dtype of a shard, without its memory. Axes beyond the rank have shape 1; an axis of
  * one index has stride 0. KERNEL_ERROR: a bad rank or dtype, no elements, larger than any memory; BAD_ADDRESS: not
  * aligned to the dtype. */
-struct view call_shape(const struct call *call, const char *what, const struct tl_shard *shard);
+void call_shape(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
 /* The same with its memory. The shard is at a physical address. */
-struct view call_view(const struct call *call, const char *what, const struct tl_shard *shard);
+void call_view(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
 /* The same for a shard in this PE's TCM that the call uses. KERNEL_ERROR also if it is elsewhere, virtual, freed, or
  * the target of a receive that the kernel has not waited for. */
-struct view call_buffer(const struct call *call, const char *what, const struct tl_shard *shard);
+void call_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
 /* The second half of call_buffer, for a caller that has the view from call_shape. */
 void call_place_buffer(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
-/* Returns the runs of a view; KERNEL_ERROR if elements overlap. */
-struct runs call_runs(const struct call *call, const char *what, const struct view *view);
+/* Sets the runs of a view; KERNEL_ERROR if elements overlap. */
+void call_runs(const struct call *call, const char *what, const struct view *view, struct runs *runs);
 
 /* The same as call_buffer. KERNEL_ERROR also if elements overlap: for what is written, or moved as a whole. */
-struct view call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard);
+void call_buffer_distinct(const struct call *call, const char *what, const struct tl_shard *shard, struct view *view);
 
 /* KERNEL_ERROR unless a and b of a gemm have the same dtype, one that gemms support. */
 void call_gemm_dtypes(const struct call *call, uint8_t a, uint8_t b);

@@ -38,8 +38,9 @@ static bool is_missing(const struct tl_shard *shard)
 static struct view broadcast(const struct call *call, const char *name, const struct tl_shard *shard,
                              const struct view *to)
 {
-    struct view x = call_buffer(call, name, shard), wide = {.memory = x.memory, .dtype = x.dtype, .rank = to->rank,
-                                                         .offset = x.offset, .shape = {1, 1, 1, 1}};
+    struct view x;
+    call_buffer(call, name, shard, &x);
+    struct view wide = {.memory = x.memory, .dtype = x.dtype, .rank = to->rank, .offset = x.offset, .shape = {1, 1, 1, 1}};
     bool fits = x.rank <= to->rank;
     for (unsigned axis = 0; fits && axis < to->rank; axis++) {
         unsigned missing = to->rank - x.rank;
@@ -78,7 +79,8 @@ static void check_row(const struct call *call, const struct math *math)
 static void check_positions(const struct call *call, const struct tl_shard *shard, uint64_t count)
 {
     enum { MANY = 256 };
-    struct view view = call_buffer(call, "y", shard);
+    struct view view;
+    call_buffer(call, "y", shard, &view);
     uint64_t positions = view_elements(&view), end = kb_min(count, UINT64_C(1) << 31), many;
     static struct ARRAY(uint8_t) bytes;
     static int32_t position[MANY];
@@ -100,7 +102,8 @@ static void check_positions(const struct call *call, const struct tl_shard *shar
 /* The buffer that a lookup is in. */
 static struct view looked_up(const struct call *call, const struct tl_shard *shard)
 {
-    struct view x = call_buffer(call, "x", shard);
+    struct view x;
+    call_buffer(call, "x", shard, &x);
     if (x.rank != 1)
         call_error(call, "x has %" PRIu32 " axes; it is a buffer of one", x.rank);
     return x;
@@ -139,7 +142,8 @@ static void set_reduced(const struct call *call, const struct tl_compute *ask, s
 {
     if (!is_missing(&ask->y) || !is_missing(&ask->z))
         call_error(call, "%s over an axis has one operand", op_name(math->op));
-    struct view x = call_buffer(call, "x", &ask->x), *to = &math->to;
+    struct view x, *to = &math->to;
+    call_buffer(call, "x", &ask->x, &x);
     int axis = ask->axis < 0 ? ask->axis + (int)x.rank : ask->axis;
     if (axis < 0 || axis >= (int)x.rank)
         call_error(call, "x has %" PRIu32 " axes, there is no axis %d", x.rank, ask->axis);
@@ -183,7 +187,7 @@ static tl_handle submit_math(const struct call *call, const struct tl_compute *a
     if (ask->relation > TL_GE)
         call_error(call, "there is no relation number %d", (int)ask->relation);
     op.name = op_name(math->op);
-    math->to = call_buffer_distinct(call, "the result", &ask->to);
+    call_buffer_distinct(call, "the result", &ask->to, &math->to);
     if (reduces)
         set_reduced(call, ask, math);
     else
@@ -233,11 +237,11 @@ static tl_handle submit_gemm(const struct call *call, const struct tl_shard *to,
     struct gemm *g = &op.gemm;
     op.kind = OPKIND_gemm;
     op.gemm = (struct gemm){0};
-    g->a = call_buffer(call, "a", a);
+    call_buffer(call, "a", a, &g->a);
     check_matrix(call, "a", &g->a);
-    g->b = call_buffer(call, "b", b);
+    call_buffer(call, "b", b, &g->b);
     check_matrix(call, "b", &g->b);
-    g->c = call_buffer_distinct(call, "the result", to);
+    call_buffer_distinct(call, "the result", to, &g->c);
     check_matrix(call, "the result", &g->c);
     if (g->a.shape[1] != g->b.shape[0] || g->a.shape[0] != g->c.shape[0] || g->b.shape[1] != g->c.shape[1]) {
         char left[SHAPE_NAME], right[SHAPE_NAME], result[SHAPE_NAME];

@@ -96,8 +96,8 @@ static bool add_pieces(const struct call *call, const struct sides *sides)
         struct sides half = {.buffer = sides->buffer, .memory = sides->memory};
         halve(&half.buffer, longest, upper);
         halve(&half.memory, longest, upper);
-        half.near = call_view(call, "the buffer", &half.buffer);
-        half.far = call_shape(call, "the shard", &half.memory);
+        call_view(call, "the buffer", &half.buffer, &half.near);
+        call_shape(call, "the shard", &half.memory, &half.far);
         runs_of(&half.runs, half.far.shape, half.far.stride, dtype_bytes[half.far.dtype]);
         if (!add_pieces(call, &half))
             return false;
@@ -195,15 +195,15 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     bool same = near->rank == far->rank && near->dtype == far->dtype, translates = call_translates(far->is_virtual);
     sides.buffer = *near;
     sides.memory = *far;
-    sides.far = call_shape(call, "the shard", far);
+    call_shape(call, "the shard", far, &sides.far);
     find_runs(call, &sides);
-    sides.near = call_shape(call, "the buffer", near);
+    call_shape(call, "the buffer", near, &sides.near);
     for (uint32_t axis = 0; same && axis < near->rank; axis++)
         same = near->shape[axis] == far->shape[axis];
     if (!same)
         call_error(call, "the buffer and the shard differ in shape or dtype");
     call_place_buffer(call, "the buffer", near, &sides.near);
-    move.buffer = call_runs(call, "the buffer", &sides.near);
+    call_runs(call, "the buffer", &sides.near, &move.buffer);
     find_pieces(call, &sides);
     for (size_t i = pieces.count; i-- > 0;)
         check_piece(call, &pieces.at[i]);
@@ -227,7 +227,8 @@ struct tl_shard tl_load_at(struct tl *tl, struct tl_shard shard, const char *fil
 {
     struct call call = call_of(tl, "tl_load", file, line);
     struct tl_shard buffer = shard;
-    struct view view = call_shape(&call, "the shard", &shard);
+    struct view view;
+    call_shape(&call, "the shard", &shard, &view);
     struct range range;
     if (!call_translates(shard.is_virtual) && !address_decode(shard.addr, view_span(&view), &range)) {
         view.memory = range.memory;
@@ -353,13 +354,14 @@ static void check_rows(const struct call *call, const struct row_list *list)
     const struct tl_shard *buffer = &list->buffer;
     if (list->rows.of_tensor && (tensor->place.split == KB_COLS || tensor->place.split == KB_BLOCKS) && tensor->shards > 1)
         call_error(call, "tensor '%s' has its rows split over shards", tensor->name);
+    struct view whole;
     bool same = all.rank == buffer->rank && all.dtype == buffer->dtype;
     for (uint32_t axis = 1; same && axis < buffer->rank; axis++)
         same = all.shape[axis] == buffer->shape[axis];
     if (!same)
         call_error(call, "the buffer and the rows differ in shape or dtype");
     if (!list->rows.of_tensor)
-        call_shape(call, "the shard", &all);            /* so no row's address wraps around */
+        call_shape(call, "the shard", &all, &whole);    /* so no row's address wraps around */
 }
 
 static int in_order(const void *a, const void *b)
@@ -380,8 +382,9 @@ static void check_stored_once(const struct call *call, const struct row_list *li
         if (sorted.at[i - 1] == sorted.at[i])
             call_error(call, "row %" PRId32 " is stored twice", sorted.at[i]);
     if (!list->rows.of_tensor) {
-        struct view whole = call_shape(call, "the shard", &list->rows.shard);
-        call_runs(call, "the shard", &whole);
+        struct view whole;
+        call_shape(call, "the shard", &list->rows.shard, &whole);
+        call_runs(call, "the shard", &whole, &(struct runs){0});
     }
 }
 
@@ -390,7 +393,7 @@ static bool add_rows(const struct call *call, const struct row_list *list, uint6
                      const struct tl_shard *rows)
 {
     struct sides sides = {.buffer = list->buffer, .memory = *rows, .near = list->near};
-    sides.far = call_shape(call, "the shard", rows);
+    call_shape(call, "the shard", rows, &sides.far);
     find_runs(call, &sides);
     uint64_t bytes = i * list->buffer.stride[0] * dtype_bytes[list->buffer.dtype], number = runs_number(&sides.runs);
     sides.buffer.addr += bytes;
@@ -427,10 +430,11 @@ static void check_rows_apart(const struct call *call, const struct row_list *lis
 static void transfer_rows(const struct call *call, enum command_kind kind, const struct tl_shard *buffer,
                           struct tl_rows rows, const int32_t *row)
 {
-    struct row_list list = {.row = row, .buffer = *buffer, .rows = rows, .near = call_buffer(call, "the buffer", buffer)};
+    struct row_list list = {.row = row, .buffer = *buffer, .rows = rows};
+    call_buffer(call, "the buffer", buffer, &list.near);
     bool mapped = true;
     check_rows(call, &list);
-    move.buffer = call_runs(call, "the buffer", &list.near);
+    call_runs(call, "the buffer", &list.near, &move.buffer);
     listed.count = pieces.count = 0;
     for (uint64_t i = 0, count; i < buffer->shape[0]; i += count) {
         struct tl_shard some = rows_from(call, &list, i, &count);
@@ -521,8 +525,8 @@ static void exchange(const struct call *call, enum command_kind kind, const uint
     bool sends = kind == COMMAND_send;
     struct view *buffer = sends ? &move.op.copy.from : &move.op.copy.to;
     struct view *under_way = sends ? &move.op.copy.to : &move.op.copy.from;
-    *buffer = call_buffer(call, "the buffer", shard);
-    move.buffer = call_runs(call, "the buffer", buffer);
+    call_buffer(call, "the buffer", shard, buffer);
+    call_runs(call, "the buffer", buffer, &move.buffer);
     uint64_t bytes = view_bytes_of(buffer);
     move.ask = (struct request){.kind = kind, .tcm = buffer->offset, .bytes = bytes};
     find_peers(call, peers, count);

@@ -79,9 +79,8 @@ struct tl_shard tl_part_at(struct tl *tl, struct tl_shard shard, uint32_t axis, 
                            const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_part", file, line);
-    struct tl_shard part = shard;
-    slice(&call, &part, axis, first, count);
-    return part;
+    slice(&call, &shard, axis, first, count);
+    return shard;
 }
 
 struct tl_shard tl_every_at(struct tl *tl, struct tl_shard shard, uint32_t axis, uint64_t first, uint64_t step,
@@ -157,14 +156,16 @@ struct tl_shard tl_reshape_at(struct tl *tl, struct tl_shard shard, const uint64
                               const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_reshape", file, line);
-    struct view view = call_shape(&call, "the shard", &shard);
+    struct view view;
+    call_shape(&call, "the shard", &shard, &view);
     if (rank < 1 || rank > KB_RANK)
         call_error(&call, "a shape cannot have %" PRIu64 " axes", rank);
     struct tl_shard made = {.addr = shard.addr, .dtype = shard.dtype, .rank = (uint8_t)rank, .shape = {1, 1, 1, 1},
                             .is_virtual = shard.is_virtual};
     memcpy(made.shape, shape, rank * sizeof *shape);
     shard_make_dense(&made);
-    struct view other = call_shape(&call, "the result", &made);
+    struct view other;
+    call_shape(&call, "the result", &made, &other);
     if (view_elements(&view) != view_elements(&other))
         call_error(&call, "%" PRIu64 " elements cannot have a shape of %" PRIu64, view_elements(&view),
                    view_elements(&other));
@@ -188,7 +189,8 @@ struct tl_shard tl_view_at(struct tl *tl, struct tl_shard shard, const char *fil
         shard_make_dense(&shard);
     for (uint32_t axis = shard.rank; axis < KB_RANK; axis++)
         shard.shape[axis] = 1;
-    struct view view = call_shape(&call, "the view", &shard);
+    struct view view;
+    call_shape(&call, "the view", &shard, &view);
     if (!call_translates(shard.is_virtual))
         call_range(&call, "the view", shard.addr, view_span(&view));
     return shard;
