@@ -119,6 +119,9 @@ INLINE void compare_field(struct fingerprint *print, enum state_kind kind, const
     case STATE_STAGE:
         add(print, (*(const struct stage *const *)field)->index);
         break;
+    case STATE_STEP:
+        add(print, data_taken(container_of(field, struct data_message, step)));
+        break;
     case STATE_SERVICE:
         add(print, print->pe->services - word);
         break;
@@ -427,8 +430,8 @@ static void copy_transfer(struct copy *c, struct token *token, const struct tran
     struct route *route = to->message.route;
     if (from->message.route->length && !route->length)
         route_list_steps(route);
-    if (data_under_way(from))
-        to->step = route->steps + to->taken;
+    if (data_under_way(from) || from->ahead_ps > now_ps)
+        to->step = route->steps + data_taken(from);
     data_count_event(to, 1);
 }
 

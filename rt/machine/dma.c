@@ -125,7 +125,7 @@ void read_requested(struct message *message)
     struct transfer *transfer = transfer_of(message);
     struct data_message *data = &transfer->data;
     struct route *route = route_answer(message->route);
-    delivery_settle(&kb_nodes[route->from_rank], &message->event);
+    delivery_settle(route->from, &message->event);
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)

@@ -150,7 +150,7 @@ static void read_reaches(struct message *message)
     struct transfer *transfer = &request_of(message)->transfer;
     struct data_message *data = &transfer->data;
     struct route *route = route_answer(message->route);
-    delivery_settle(&kb_nodes[route->from_rank], &message->event);
+    delivery_settle(route->from, &message->event);
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
     data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrives);

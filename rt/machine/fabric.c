@@ -122,7 +122,8 @@ struct route *route_of(struct way way)
     if (route)
         return route;
     route = arena_alloc(1, sizeof *route);
-    *route = (struct route){.way = way, .from_rank = place_rank(way.from), .to_rank = place_rank(way.to),
+    uint32_t from_rank = place_rank(way.from);
+    *route = (struct route){.way = way, .from_rank = from_rank, .to_rank = place_rank(way.to), .from = &kb_nodes[from_rank],
                             .latency_ps = UINT64_MAX};
     key_table_add(&routes.table, &route->link, key);
     return route;
@@ -213,11 +214,16 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
     static struct ARRAY(struct step) steps;
     steps.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);)
-        *array_add(&steps) = (struct step){along.hop.link, along.rank, (uint16_t)along.hop.speed,
-                                           speed_class(along.hop.speed), place_kind(along.hop.to),
-                                           along.rank == route->to_rank};
+        *array_add(&steps) = (struct step){
+            &kb_nodes[along.rank], &kb_links[along.hop.link], event_order(along.rank, CLASS_MESSAGE, route->from_rank),
+            spec.link[along.hop.speed].latency_ps, spec.overhead_ps[place_kind(along.hop.to)], (uint16_t)along.hop.speed,
+            speed_class(along.hop.speed), place_kind(along.hop.to), along.rank == route->to_rank};
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
+    route->narrowest = steps.at->speed;
+    for (uint32_t i = 1; i < steps.count; i++)
+        if (is_narrower(steps.at[i].speed, route->narrowest))
+            route->narrowest = steps.at[i].speed;
 }
 
 /* ---- messages */
@@ -226,7 +232,7 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
 static void message_number(struct message *message, struct route *route)
 {
     message->route = route;
-    control_number(message, &kb_nodes[route->from_rank]);
+    control_number(message, route->from);
 }
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
@@ -283,21 +289,28 @@ static struct data_message *data_of(struct event *event)
 }
 
 static void data_arrives(struct event *event);
+static void data_ends(struct event *event);
 static void data_leaves(struct event *event);
 
 /* The node where the head is. */
 static uint32_t data_rank(const struct data_message *data)
 {
     const struct route *route = data->message.route;
-    return data->taken ? route->steps[data->taken - 1].rank : route->from_rank;
+    return data->step > route->steps ? step_rank(data->step - 1) : route->from_rank;
 }
 
-/* The same as message_at for a message that has left: its order has the rank of the node that has created it already. */
-static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
+/* The next event of a head is at the node of a step. */
+static inline void head_at(struct data_message *data, const struct step *step, uint64_t t_ps)
 {
-    struct event *event = &data->message.event;
-    event_set(event, event_order(rank, CLASS_MESSAGE, (uint32_t)event->order), event->key, fire);
-    event_at(event, t_ps);
+    data->message.event.order = step->order;
+    event_at(&data->message.event, t_ps);
+}
+
+/* The last event of the head, at the end of its way. */
+static inline void head_ends_at(struct data_message *data, const struct step *step, uint64_t t_ps, void (*fire)(struct event *))
+{
+    data->message.event.fire = fire;
+    head_at(data, step, t_ps);
 }
 
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
@@ -308,10 +321,10 @@ static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_
 static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
 {
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MOMENT_event_fires);
-    struct fabric_node *node = &kb_nodes[step->rank];
+    struct fabric_node *node = step->node;
     if (node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    node->free_ps = time_after(arrival_ps, step->overhead_ps);
     data->ahead_ps = arrival_ps;
     event_count++;
     uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
@@ -319,7 +332,7 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
         node->taken = data;
         event_count++;
     } else {
-        head_at(data, step->rank, delivered_ps, message_delivered);
+        head_ends_at(data, step, delivered_ps, message_delivered);
     }
     return true;
 }
@@ -330,10 +343,10 @@ static inline bool write_arrives_ahead(struct data_message *data, const struct s
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires)
                             | MOMENT_BIT(MOMENT_event_set_due) | MOMENT_BIT(MOMENT_control_sent)
                             | MOMENT_BIT(MOMENT_memory_served);
-    struct fabric_node *node = &kb_nodes[step->rank];
+    struct fabric_node *node = step->node;
     if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    uint64_t head_ps = time_after(arrival_ps, step->overhead_ps);
     if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
         return false;
     node->free_ps = head_ps;
@@ -351,35 +364,32 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
 }
 
 /* The head takes the last link of its way, and arrives at arrival_ps. */
-static __attribute__((noinline)) void last_link_taken(struct data_message *data, uint64_t arrival_ps,
-                                                      void (*arrives)(struct event *), bool watched)
+static __attribute__((noinline)) void last_link_taken(struct data_message *data, uint64_t arrival_ps, bool watched)
 {
     const struct step *step = data->step - 1;
-    delivery_settle(&kb_nodes[step->rank], NULL);       /* what comes now may use what that delivery has reserved */
+    delivery_settle(step->node, NULL);                  /* what comes now may use what that delivery has reserved */
     if (!watched && (data->receiver ? arrives_ahead(data, step, arrival_ps) : write_arrives_ahead(data, step, arrival_ps)))
         return;
-    kb_nodes[step->rank].arriving++;
-    head_at(data, step->rank, arrival_ps, arrives);
+    step->node->arriving++;
+    head_ends_at(data, step, arrival_ps, data_ends);
 }
 
-/* The head takes the next link, at head_ps or when the link is free; `arrives` is its arrival at the next node. Returns when
- * the link is free again. */
-static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
+/* The head takes the next link, at head_ps or when the link is free. Its event is set to fire at the next node as that of a
+ * head on its way. Returns when the link is free again. */
+static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
     const struct step *step = data->step++;
+    struct fabric_link *link = step->link;
     uint64_t length = data->payload->link_ps[step->speed];
-    uint64_t start = reserve(&kb_links[step->link].free_ps, head_ps, length);
+    uint64_t start = reserve(&link->free_ps, head_ps, length);
     if (watched)
         observed_message = &data->message;
-    stats_link(&kb_links[step->link], step->class, data->payload->bytes, head_ps, start, length, watched);
-    if (data->tail_ps < length)
-        data->tail_ps = length;
-    uint64_t arrival_ps = time_after(start, spec.link[step->speed].latency_ps);
-    data->taken++;
+    stats_link(link, step->class, data->payload->bytes, head_ps, start, length, watched);
+    uint64_t arrival_ps = time_after(start, step->latency_ps);
     if (step->last)
-        last_link_taken(data, arrival_ps, arrives, watched);
+        last_link_taken(data, arrival_ps, watched);
     else
-        head_at(data, step->rank, arrival_ps, arrives);
+        head_at(data, step, arrival_ps);
     return start + length;
 }
 
@@ -388,7 +398,6 @@ struct waiting_head {
     struct waiting_head *next;
     struct data_message *data;
     uint64_t arrived_ps, head_ps;
-    void (*arrives)(struct event *event);
 };
 
 /* The heads that wait for a link which begins at a node with a model of a user. */
@@ -445,7 +454,7 @@ static void link_is_free(struct event *event)
             queue->end = link;
         queue->count--;
         observed_cause = head->data->message.cause;
-        link_take(head->data, head->head_ps, head->arrives, true);
+        link_take(head->data, head->head_ps, true);
         pool_give_back(&waiting_heads, head);
     }
     if (queue->count)
@@ -453,17 +462,17 @@ static void link_is_free(struct event *event)
 }
 
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
-static void link_ask(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *))
+static void link_ask(struct data_message *data, uint64_t head_ps)
 {
-    uint32_t rank = data_rank(data), link = data->step->link;
+    uint32_t rank = data_rank(data), link = data->step->link - kb_links;
     struct link_queue *queue = &link_queues[link];
-    uint64_t free_ps = kb_links[link].free_ps;
+    uint64_t free_ps = data->step->link->free_ps;
     if (!queue->count && free_ps <= now_ps) {
-        link_take(data, head_ps, arrives, true);
+        link_take(data, head_ps, true);
         return;
     }
     struct waiting_head *head = pool_reuse(&waiting_heads, sizeof *head);
-    *head = (struct waiting_head){NULL, data, now_ps, head_ps, arrives};
+    *head = (struct waiting_head){NULL, data, now_ps, head_ps};
     if (!queue->count++) {
         queue->from = rank_place(rank);
         queue->end = &queue->first;
@@ -477,27 +486,28 @@ static void link_ask(struct data_message *data, uint64_t head_ps, void (*arrives
 
 /* The head leaves a node over the next link of its way. Returns when the link is free again. This function and its
  * callers are compiled twice: for observers of reservations and models of users, and without them. */
-static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
+static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps, bool watched)
 {
     if (watched && link_queues && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
         /* Only pe_dma, which has no such model, needs to know when its link is free. */
-        assert(!data->left || data->taken);
-        link_ask(data, head_ps, arrives);
+        assert(!data->left || data_taken(data));
+        link_ask(data, head_ps);
         return 0;
     }
-    return link_take(data, head_ps, arrives, watched);
+    return link_take(data, head_ps, watched);
 }
 
-static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps,
-                                                                 void (*arrives)(struct event *))
+static __attribute__((cold, noinline)) uint64_t data_hop_watched(struct data_message *data, uint64_t head_ps)
 {
     observed_cause = data->message.cause;
-    return data_hop_made(data, head_ps, arrives, true);
+    return data_hop_made(data, head_ps, true);
 }
 
+/* The head leaves its node; `arrives` is its arrival at the nodes on its way. */
 static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, void (*arrives)(struct event *), bool watched)
 {
-    return watched ? data_hop_watched(data, head_ps, arrives) : data_hop_made(data, head_ps, arrives, false);
+    data->message.event.fire = arrives;
+    return watched ? data_hop_watched(data, head_ps) : data_hop_made(data, head_ps, false);
 }
 
 static void data_leave(struct data_message *data)
@@ -510,7 +520,7 @@ static void data_leave(struct data_message *data)
 static void data_leaves(struct event *event)
 {
     struct data_message *data = data_of(event);
-    kb_nodes[data->message.route->from_rank].departing--;
+    data->message.route->from->departing--;
     data_leave(data);
 }
 
@@ -519,46 +529,23 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
 {
     uint64_t bytes = data->payload->bytes;
     if (watched && kb_fabric_models[step->kind].handle) {
-        struct kb_handled said = model_handles(rank_place(step->rank), &data->message.route->way, bytes, now_ps);
+        struct kb_handled said = model_handles(rank_place(step_rank(step)), &data->message.route->way, bytes, now_ps);
         uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
-        stats_node(step->rank, bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
+        stats_node(step_rank(step), bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t overhead = spec.overhead_ps[step->kind], start_ps = now_ps;
-    uint64_t *free_ps = &kb_nodes[step->rank].free_ps;
+    uint64_t start_ps = now_ps, *free_ps = &step->node->free_ps;
     if (__builtin_expect(watched || *free_ps > start_ps, 0)) {  /* mostly it does not wait */
         start_ps = *free_ps > start_ps ? *free_ps : start_ps;
-        stats_node(step->rank, bytes, now_ps, start_ps, overhead, watched);
+        stats_node(step_rank(step), bytes, now_ps, start_ps, step->overhead_ps, watched);
     }
-    return *free_ps = time_after(start_ps, overhead);
+    return *free_ps = time_after(start_ps, step->overhead_ps);
 }
 
 /* The head arrives at a node, where something may have been made ahead of time. */
 static inline void head_settles(const struct data_message *data, const struct step *step)
 {
-    delivery_settle(&kb_nodes[step->rank], &data->message.event);
-}
-
-/* The node at the end of the way has handled the head. */
-static __attribute__((noinline)) void data_arrived(struct data_message *data, uint64_t head_ps, bool watched)
-{
-    kb_nodes[data->step[-1].rank].arriving--;
-    uint64_t delivered_ps = time_after(head_ps, data->tail_ps);
-    if (watched)
-        observe_data_arrived(data, head_ps, delivered_ps);
-    if (data->receiver)
-        data_deliver(data, delivered_ps, data->receiver->delivered);
-    else
-        data->arrived(data, head_ps, delivered_ps);
-}
-
-static inline void data_handled(struct data_message *data, const struct step *step, bool watched)
-{
-    uint64_t head_ps = data_handled_ps(data, step, watched);
-    if (step->last)
-        data_arrived(data, head_ps, watched);
-    else
-        data_hop_made(data, head_ps, data_arrives, watched);
+    delivery_settle(step->node, &data->message.event);
 }
 
 /* A head arrives that somebody watches, or that meets something which was made ahead of time. */
@@ -568,9 +555,9 @@ static __attribute__((noinline)) void data_arrives_watched(struct data_message *
     head_settles(data, step);
     if (is_observed_or_modelled(MOMENT_reserved)) {
         observed_cause = data->message.cause;
-        data_handled(data, step, true);
+        data_hop_made(data, data_handled_ps(data, step, true), true);
     } else {
-        data_handled(data, step, false);
+        data_hop_made(data, data_handled_ps(data, step, false), false);
     }
 }
 
@@ -578,10 +565,29 @@ static void data_arrives(struct event *event)
 {
     struct data_message *data = data_of(event);
     const struct step *step = data->step - 1;
-    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || kb_nodes[step->rank].taken, 0))
+    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || step->node->taken, 0))
         data_arrives_watched(data);
     else
-        data_handled(data, step, false);
+        data_hop_made(data, data_handled_ps(data, step, false), false);
+}
+
+/* The head arrives at the end of its way. */
+static void data_ends(struct event *event)
+{
+    struct data_message *data = data_of(event);
+    const struct step *step = data->step - 1;
+    bool watched = is_observed_or_modelled(MOMENT_reserved);
+    head_settles(data, step);
+    if (watched)
+        observed_cause = data->message.cause;
+    uint64_t head_ps = data_handled_ps(data, step, watched), delivered_ps = time_after(head_ps, data->tail_ps);
+    step->node->arriving--;
+    if (watched)
+        observe_data_arrived(data, head_ps, delivered_ps);
+    if (data->receiver)
+        data_deliver(data, delivered_ps, data->receiver->delivered);
+    else
+        data->arrived(data, head_ps, delivered_ps);
 }
 
 /* Makes a message that is about to leave the start of its route, the steps of which are listed. */
@@ -589,10 +595,9 @@ static inline void data_make(struct data_message *data, struct route *route, con
 {
     message_number(&data->message, route);
     data->payload = payload;
-    data->message.event.order = event_order(route->from_rank, CLASS_MESSAGE, route->from_rank);
-    data->tail_ps = stream_ps;
     data->step = route->steps;
-    data->taken = 0;
+    uint64_t drain_ps = data_drain_ps(data);
+    data->tail_ps = stream_ps > drain_ps ? stream_ps : drain_ps;
     data->ahead_ps = 0;
     data->arrives = NULL;
 }
@@ -600,12 +605,12 @@ static inline void data_make(struct data_message *data, struct route *route, con
 /* Has an event, `leaves`, have the message leave, unless it leaves now. Returns whether it does. */
 static inline bool leaves_later(struct data_message *data, uint64_t leave_ps, void (*leaves)(struct event *))
 {
-    uint32_t rank = data->message.route->from_rank;
+    const struct route *route = data->message.route;
     observe_data_sent(data);
     if (leave_ps == now_ps)
         return false;
-    kb_nodes[rank].departing++;
-    message_at(&data->message, rank, leave_ps, leaves);
+    route->from->departing++;
+    message_at(&data->message, route->from_rank, leave_ps, leaves);
     return true;
 }
 
@@ -643,13 +648,14 @@ static inline void data_leave_in_order(struct data_message *data, uint64_t leave
 {
     const uint64_t watched = MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires) | MOMENT_BIT(MOMENT_data_sent)
                              | MOMENT_BIT(MOMENT_reserved);
-    if (leave_ps == now_ps || kb_nodes[data->message.route->from_rank].departing || observed & watched) {
+    if (leave_ps == now_ps || data->message.route->from->departing || observed & watched) {
         data_leave_at(data, leave_ps);
         return;
     }
     data->ahead_ps = leave_ps;
     event_count++;
-    link_take(data, leave_ps, data_arrives, false);
+    data->message.event.fire = data_arrives;
+    link_take(data, leave_ps, false);
 }
 
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
@@ -716,12 +722,10 @@ static void branch_begin(struct branch *branch, const struct branch *from)
 {
     struct data_message *data = &branch->data;
     const struct data_message *head = &from->data;
-    data->message.event.order = head->message.event.order;
     data->message.event.key = head->message.event.key;
     data->payload = head->payload;
-    data->tail_ps = head->tail_ps;
-    data->taken = head->taken;
-    data->step = data->message.route->steps + head->taken;
+    data->tail_ps = data_drain_ps(data);
+    data->step = data->message.route->steps + data_taken(head);
     data->ahead_ps = 0;
     data->receiver = NULL;
     data->arrived = head->arrived;
@@ -735,7 +739,7 @@ static uint32_t head_divide(struct branch *head)
     uint32_t ends = head->ends, heads = 1;
     struct branch *branch = head->next, *part = head;
     for (head->ends = 1; --ends; branch = branch->next) {
-        if (branch->shared == head->data.taken) {
+        if (branch->shared == data_taken(&head->data)) {
             heads++;
             part = branch;
             part->ends = 0;
@@ -761,7 +765,7 @@ static void branches_arrive_made(struct branch *head, bool watched)
     head_settles(data, step);
     uint64_t head_ps = data_handled_ps(data, step, watched);
     uint32_t heads = head_divide(head);
-    copies_count(step->rank, (heads - 1) * data->payload->bytes);
+    copies_count(step_rank(step), (heads - 1) * data->payload->bytes);
     for (struct branch *part = head; heads; heads--) {
         branch_hop(part, head_ps, watched);
         for (uint32_t ends = part->ends; ends; ends--)
@@ -786,7 +790,7 @@ static void branches_leave(struct branch *head)
 static void branches_leave_late(struct event *event)
 {
     struct data_message *data = data_of(event);
-    kb_nodes[data->message.route->from_rank].departing--;
+    data->message.route->from->departing--;
     branches_leave(container_of(data, struct branch, data));
 }
 
@@ -825,15 +829,14 @@ bool near_way_make(struct near_way *way, struct route *request, const struct pay
         return false;
     assert(route->steps[0].speed == route->steps[1].speed);     /* both are links of a node to its router */
     uint64_t at_ps = 0;
-    way->memory = &kb_nodes[route->from_rank];
+    way->memory = route->from;
     way->class = (enum link_class)route->steps->class;
     way->length_ps = payload->link_ps[route->steps->speed];
     way->bytes = payload->bytes;
     for (unsigned i = 0; i < NEAR_HOPS; i++) {
         const struct step *step = &route->steps[i];
-        uint64_t arrives_ps = sum(at_ps, spec.link[step->speed].latency_ps);
-        way->hop[i] = (struct near_hop){&kb_links[step->link], &kb_nodes[step->rank], at_ps, arrives_ps,
-                                        sum(arrives_ps, spec.overhead_ps[step->kind])};
+        uint64_t arrives_ps = sum(at_ps, step->latency_ps);
+        way->hop[i] = (struct near_hop){step->link, step->node, at_ps, arrives_ps, sum(arrives_ps, step->overhead_ps)};
         at_ps = way->hop[i].handled_ps;
     }
     return true;
@@ -844,14 +847,14 @@ void data_count_ahead(const struct data_message *data, int count)
     if (data->ahead_ps <= now_ps)
         return;
     event_count += count;
-    if (data->taken > 1)                                /* it is the arrival, which did not wait */
-        return;
     const struct step *step = data->message.route->steps;
-    uint64_t length = data->payload->link_ps[step->speed], start = data->message.event.t_ps - spec.link[step->speed].latency_ps;
+    if (data->step > step + 1)                          /* it is the arrival, which did not wait */
+        return;
+    uint64_t length = data->payload->link_ps[step->speed], start = data->message.event.t_ps - step->latency_ps;
     stats.link_bytes[step->class] += count * data->payload->bytes;
     stats.link_busy_ps[step->class] += count * length;
     stats.link_wait_ps[step->class] += count * (start - data->ahead_ps);
-    kb_links[step->link].busy_ps += count * length;
+    step->link->busy_ps += count * length;
 }
 
 void data_count_event(const struct data_message *data, int count)
@@ -859,19 +862,9 @@ void data_count_event(const struct data_message *data, int count)
     const struct route *route = data->message.route;
     void (*fire)(struct event *) = data->message.event.fire;
     if (fire == data_leaves)
-        kb_nodes[route->from_rank].departing += count;
-    else if (fire == data_arrives && data->taken == route->length)
+        route->from->departing += count;
+    else if (fire == data_ends)
         kb_nodes[route->to_rank].arriving += count;
-}
-
-uint64_t data_drain_ps(const struct data_message *data)
-{
-    const struct route *route = data->message.route;
-    uint64_t drain_ps = 0;
-    for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (drain_ps < data->payload->link_ps[step->speed])
-            drain_ps = data->payload->link_ps[step->speed];
-    return drain_ps;
 }
 
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
@@ -891,7 +884,8 @@ void fabric_reset(void)
 
 bool data_under_way(const struct data_message *data)
 {
-    return data->message.event.fire == data_leaves || data->message.event.fire == data_arrives;
+    void (*fire)(struct event *) = data->message.event.fire;
+    return fire == data_leaves || fire == data_arrives || fire == data_ends;
 }
 
 bool event_is_message(const struct event *event)
@@ -901,6 +895,7 @@ bool event_is_message(const struct event *event)
 
 const struct handler fabric_handlers[] = {
     HANDLER(data_arrives, "data head at a node"),
+    HANDLER(data_ends, "data head at the end of its way"),
     HANDLER(data_leaves, "data leave their source"),
     HANDLER(branches_arrive, "data head of several ends at a node"),
     HANDLER(branches_leave_late, "data of several ends leave their source"),

@@ -26,20 +26,30 @@ struct fabric_link {
     uint64_t free_ps, busy_ps;
 };
 
-/* A link of a route, and the node behind it. */
+/* A link of a route, and the node behind it: all that a head asks on its way, without a table. */
 struct step {
-    uint32_t link, rank;
+    struct fabric_node *node;
+    struct fabric_link *link;
+    uint64_t order;                                     /* of the arrival at the node (event_order) */
+    uint64_t latency_ps, overhead_ps;                   /* of the link; of the node */
     uint16_t speed;                                     /* as link_speed says */
     uint8_t class, kind;                                /* enum link_class; enum node_kind */
     bool last;                                          /* of the route */
 };
+
+static inline uint32_t step_rank(const struct step *step)
+{
+    return order_rank(step->order);
+}
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {
     struct key_link link;                               /* in the table of routes, by their ends, direction and plane */
     struct way way;
     uint32_t from_rank, to_rank;
+    struct fabric_node *from;                           /* where it begins */
     uint32_t length;                                    /* steps; 0: no data have been sent over it */
+    uint32_t narrowest;                                 /* of the speeds of its links that with the least bandwidth */
     const struct step *steps;
     uint64_t latency_ps;                                /* UINT64_MAX: no control message has been sent over it */
     struct route *back, *answer;                        /* of answers to a request; NULL until they are used */
@@ -76,6 +86,12 @@ struct link_rate {
 };
 
 const struct link_rate *link_rate(uint32_t speed);
+
+/* Whether links of a speed have less bandwidth than those of another one; without a limit (0), one less is the most. */
+static inline bool is_narrower(uint32_t speed, uint32_t other)
+{
+    return link_rate(speed)->bw_bps - 1 < link_rate(other)->bw_bps - 1;
+}
 
 /* What a hop adds to the latency of a control message: the link, and the node behind it. */
 struct control_hop {
@@ -127,10 +143,9 @@ struct receiver {
 struct data_message {
     struct message message;
     const struct payload *payload;
-    uint64_t tail_ps;                                   /* how long after the head the last byte comes: the longest of the
-                                                           links taken, or the time that the source takes to supply all */
-    const struct step *step;                            /* the next one of the route, */
-    uint32_t taken;                                     /* and how many are behind it */
+    uint64_t tail_ps;                                   /* how long after the head the last byte comes: the time that the
+                                                           narrowest link takes, or the source to supply all */
+    const struct step *step;                            /* the next one of the route */
     uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due; UINT64_MAX:
                                                            all of its way is put off (near_read.h) */
     const struct receiver *receiver;                    /* of what a memory has read; else NULL */
@@ -237,8 +252,17 @@ void data_count_ahead(const struct data_message *data, int count);
  * (-1). */
 void data_count_event(const struct data_message *data, int count);
 
+/* How many steps of its route are behind the head. */
+static inline uint32_t data_taken(const struct data_message *data)
+{
+    return data->step - data->message.route->steps;
+}
+
 /* How long the narrowest link of its route is occupied by a message. */
-uint64_t data_drain_ps(const struct data_message *data);
+static inline uint64_t data_drain_ps(const struct data_message *data)
+{
+    return data->payload->link_ps[data->message.route->narrowest];
+}
 
 /* Calls delivered at delivered_ps, as the event of the message's delivery; in place if that is now. */
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *));

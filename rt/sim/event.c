@@ -133,11 +133,16 @@ void event_fire_several(struct event *events)
     event_fire_rest();
 }
 
+/* An observer that begins to watch in this round is told from the next one on. */
 void event_fire_rest(void)
 {
+    bool watched = is_observed(MOMENT_event_fires);
     for (struct event *event; (event = event_firing);) {
         event_firing = event->next;                     /* once it has fired, it may wait for something else */
-        event_fire(event);
+        event_count++;
+        if (watched)
+            tell_event_fires(event);
+        event->fire(event);
     }
 }
 

@@ -297,14 +297,13 @@ static inline bool run_instant(struct event *events)
             event_fire_round(events);
         if (loop_issue.due)
             loop_issue.step();
-        events = event_take_round();
-        if (events)
-            continue;
-        if (!programs.any_awake)
-            break;
-        programs_act();
-        if (loop_issue.due)
-            loop_issue.step();
+        if (!event_due) {
+            if (!programs.any_awake)
+                break;
+            programs_act();
+            if (loop_issue.due)
+                loop_issue.step();
+        }
         events = event_take_round();
     }
     observe_instant_ends();

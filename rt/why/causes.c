@@ -578,22 +578,15 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
     run.control_event = &message->event;
 }
 
-/* Whether the first of two links has less bandwidth; the times of few bytes may be equal all the same. */
-static bool is_narrower(const struct step *step, const struct step *other)
-{
-    uint64_t bps = link_rate(step->speed)->bw_bps, other_bps = link_rate(other->speed)->bw_bps;
-    return bps && (!other_bps || bps < other_bps);
-}
-
 /* The narrowest link of a route; the first of several. */
 static uint64_t narrowest(const struct data_message *data)
 {
     const struct route *route = data->message.route;
     const struct step *least = route->steps;
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (step->speed != least->speed && is_narrower(step, least))
+        if (is_narrower(step->speed, least->speed))
             least = step;
-    return place_at(RESOURCE_LINK, least->link);
+    return place_at(RESOURCE_LINK, least->link - kb_links);
 }
 
 static void data_sent(const struct data_message *data)

@@ -203,20 +203,30 @@ static bool change_due(struct pe *pe)
 static bool is_head(struct token *token)
 {
     struct data_message *data = token->transfer ? &token->transfer->data : NULL;
-    return data && data_under_way(data) && data->taken < data->message.route->length;
+    return data && data_under_way(data) && data_taken(data) < data->message.route->length;
+}
+
+static void (*handler(const struct handler *list, const char *name))(void)
+{
+    for (; list->name; list++)
+        if (!strcmp(list->name, name))
+            return list->function;
+    abort();
 }
 
 /* Moves a head one node further. */
-static bool change_taken(struct pe *pe)
+static bool change_step(struct pe *pe)
 {
     struct token *token = any_served(pe, is_head, 0);
     if (!token)
         return false;
     struct data_message *data = &token->transfer->data;
     struct event *event = &data->message.event;
-    const struct route *route = data->message.route;
-    event->order = event_order(data->step++->rank, order_class(event->order), route->from_rank);
-    data->taken++;
+    data_count_event(data, -1);
+    if (data->step->last)
+        event->fire = (void (*)(struct event *))handler(fabric_handlers, "data head at the end of its way");
+    event->order = data->step++->order;
+    data_count_event(data, 1);
     return true;
 }
 
@@ -228,17 +238,10 @@ static bool change_tail(struct pe *pe)
     return token;
 }
 
-static void (*handler(const char *name))(struct message *)
-{
-    for (const struct handler *handler = dma_handlers; handler->name; handler++)
-        if (!strcmp(handler->name, name))
-            return (void (*)(struct message *))handler->function;
-    abort();
-}
-
 static bool is_requested(struct token *token)
 {
-    return token->transfer && token->transfer->data.message.delivered == handler("read request at its memory")
+    void (*requested)(struct message *) = (void (*)(struct message *))handler(dma_handlers, "read request at its memory");
+    return token->transfer && token->transfer->data.message.delivered == requested
         && event_is_message(&token->transfer->data.message.event);
 }
 
@@ -247,7 +250,7 @@ static bool change_delivered(struct pe *pe)
 {
     struct token *token = any_served(pe, is_requested, 0);
     if (token)
-        token->transfer->data.message.delivered = handler("read data at their PE");
+        token->transfer->data.message.delivered = (void (*)(struct message *))handler(dma_handlers, "read data at their PE");
     return token;
 }
 
@@ -344,7 +347,7 @@ static const struct change {
     {"TOKEN tile", change_tile}, {"TOKEN stage", change_stage}, {"TOKEN arrival_ps", change_arrival},
     {"TOKEN started_ps", change_start}, {"BUFFER at", change_block}, {"TOKEN command", change_owner},
     {"SERVER started", change_service}, {"EVENT key", change_number}, {"EVENT t_ps", change_due},
-    {"DATA taken", change_taken}, {"DATA tail_ps", change_tail}, {"MESSAGE delivered", change_delivered},
+    {"DATA step", change_step}, {"DATA tail_ps", change_tail}, {"MESSAGE delivered", change_delivered},
     {"PE fed", change_fed}, {"PE failed", change_failed}, {"PE direct", change_direct},
     {"COMMAND waiting", change_waiting}, {"CHANNELS read_free_ps", change_tcm_read},
     {"CHANNELS write_free_ps", change_tcm_write}, {"CHANNELS read_free_ps sram", change_sram_read},
