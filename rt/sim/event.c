@@ -425,8 +425,12 @@ static inline __attribute__((always_inline)) void apart_add(struct event *event)
     for (; at[1 - STRIDE].t_ps < t_ps; at -= STRIDE)
         for (int i = 1; i > 1 - STRIDE; i--)
             at[i] = at[i - 1];
-    for (; at->t_ps < t_ps; at--)
+    for (int i = 1; i < STRIDE; i++) {
+        size_t sooner = at->t_ps < t_ps;
+        __asm__("" : "+r"(sooner));                     /* no branch, which nothing could predict */
         at[1] = at[0];
+        at -= sooner;
+    }
     event_soonest++;
     if (at->t_ps == t_ps && at > front_end) {
         front_join(event, at);
