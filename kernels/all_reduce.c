@@ -99,6 +99,8 @@ static void recv_all(struct tl *tl, uint32_t rank, struct tl_shard buffer, uint6
 /* What leads send each other in this many messages, at most, needs no notice: the switch has no more heads to handle then. */
 enum { LEAD_MESSAGES = 2 };
 
+enum { GROUP_MOST = 4 };                                /* SIPs of a group: more have more messages than their links take time */
+
 /* A lead's share of the vector, which SIPs whose numbers follow one another, a group, collect in one of them, its owner. A row of
  * the tensor `lead` has places for the share of each of the group; that of the lead's own SIP is the first. */
 struct lead {
@@ -111,7 +113,7 @@ struct lead {
     uint32_t groups, at;                                /* of SIPs; that of this one */
     struct peers owners;                                /* the leads of those of all groups; short shares: of the first */
     struct transfers passed;                            /* to the owner */
-    uint32_t untold;                                    /* steps since a store to the owner of which it has no notice; 0: none */
+    bool sends;                                         /* in messages what others store: shares are short */
 };
 
 static struct indices share_of(const struct lead *lead, uint64_t number)
@@ -150,7 +152,8 @@ static struct lead lead_of(struct tl *tl, const struct all_reduce_args *arg)
     lead.share = share_of(&lead, lead.number);
     lead.groups = levels->sips / group;
     lead.at = lead.sip / group;
-    uint32_t owners = lead.longest <= LEAD_MESSAGES * lead.message ? 1 : lead.groups;
+    lead.sends = lead.longest <= LEAD_MESSAGES * lead.message;
+    uint32_t owners = lead.sends ? 1 : lead.groups;
     lead.owners = (struct peers){lead_rank(&lead, first, lead.number), stride, owners, lead.at % owners};
     return lead;
 }
@@ -180,40 +183,65 @@ static void lead_pass(struct lead *lead)
     if (lead->sip == lead->owner)
         return;
     struct tl_shard mine = lead_own(lead, 0, lead->share);
-    if (lead->share.count <= LEAD_MESSAGES * lead->message) {
+    if (lead->sends)
         send_all(tl, &lead->passed, lead_rank(lead, lead->owner, lead->number), mine, lead->message);
-        return;
-    }
-    lead->untold = 1;
-    transfers_add(tl, &lead->passed, tl_store_async(tl, lead_part(lead, lead->owner, lead_place(lead, lead->sip), lead->number,
-                                                                  lead->share), mine));
+    else
+        transfers_add(tl, &lead->passed, tl_store_async(tl, lead_part(lead, lead->owner, lead_place(lead, lead->sip),
+                                                                      lead->number, lead->share), mine));
 }
 
-/* Tells the owner that it has this SIP's share. */
+/* Of the leads that have this one's place among those of their owners, that whose share is collected by SIP `i` of the group. */
+static uint32_t lead_of_owner(const struct lead *lead, uint32_t i)
+{
+    uint32_t each = lead->arg->leads / lead->arg->group;
+    return i * each + lead->number % each;
+}
+
+/* The lead that tells owners what a SIP has stored with them: that of the SIP before it, which has its share last. */
+static uint32_t lead_teller(const struct lead *lead, uint32_t sip)
+{
+    uint32_t group = lead->arg->group;
+    return lead_rank(lead, sip, lead_of_owner(lead, (sip + group - 1) % group));
+}
+
+/* Tells all owners at once that they have this SIP's shares: one notice for the switch. */
 static void lead_tell(struct lead *lead, struct notices *notices)
 {
-    transfers_wait(lead->tl, &lead->passed);
-    if (lead->untold)
-        notify(lead->tl, notices, lead_rank(lead, lead->owner, lead->number));
-    lead->untold = 0;
+    struct tl *tl = lead->tl;
+    uint32_t group = lead->arg->group, first = lead->sip / group * group, teller = lead_teller(lead, lead->sip);
+    uint32_t owners[GROUP_MOST], count = 0;
+    if (teller != tl_pe(tl)) {
+        notify(tl, notices, teller);
+        return;
+    }
+    for (uint32_t i = 0; i < group; i++) {
+        uint32_t number = lead_of_owner(lead, i), mine = lead_rank(lead, lead->sip, number);
+        if (first + i == lead->sip)
+            continue;
+        if (mine != teller)
+            await_notice(tl, notices, mine);
+        owners[count++] = lead_rank(lead, first + i, number);
+    }
+    tl_multicast(tl, owners, count, notices->out);
 }
 
-/* The owner adds up the shares of its group. The SIP before it gives its share first (sip_order). */
+/* The owner adds up the shares of its group. The SIP before it gives its share first (round_of). */
 static void lead_collect(struct lead *lead, struct notices *notices)
 {
     struct tl *tl = lead->tl;
-    bool sends = lead->share.count <= LEAD_MESSAGES * lead->message;
     uint32_t group = lead->arg->group, first = lead->owner / group * group;
-    lead_tell(lead, notices);
-    if (lead->share.count == 0)
+    transfers_wait(tl, &lead->passed);
+    if (lead->sip != lead->owner && !lead->sends)
+        lead_tell(lead, notices);
+    if (lead->sip != lead->owner || lead->share.count == 0)
         return;
-    for (uint32_t i = group - 1; lead->sip == lead->owner && i > 0; i--) {
+    for (uint32_t i = group - 1; i > 0; i--) {
         uint32_t sip = first + (lead->owner + i) % group;
         struct tl_shard mine = lead_own(lead, 0, lead->share), got = lead_own(lead, lead_place(lead, sip), lead->share);
-        if (sends)
+        if (lead->sends)
             recv_all(tl, lead_rank(lead, sip, lead->number), got, lead->message);
         else
-            await_notice(tl, notices, lead_rank(lead, sip, lead->number));
+            await_notice(tl, notices, lead_teller(lead, sip));
         tl_math(tl, lead->arg->op, mine, got, mine);
     }
 }
@@ -304,25 +332,24 @@ static struct indices range_common(struct indices a, struct indices b)
  * and what they send takes less time than what they load.
  *
  * A round has a chunk for each PE of a cube. SIPs of a group take the rounds in different orders: first those of the share that the
- * next SIP collects, and those of their own share last. In each step a PE sends its chunks of a round and adds up those of its
- * cube, which takes the time of a load; before that the sums of its row, and after it those of its column, of the round before;
- * and leads receive results of the second round before. Each PE receives what another one sends it in the order in which that one
+ * next SIP collects, and those of their own share last. In each step a PE loads its chunks of a round and sends those of the round
+ * before; it adds up those of its cube, and of its row, that were sent in the step before, and those of its column one step later.
+ * So no PE waits for one that is late by less than a step. A PE receives what another one sends it in the order in which that one
  * sends. */
-enum chunk_level { CHUNK_CUBE, CHUNK_ROW, CHUNK_SIP, CHUNK_LEVELS };
-enum { CHUNK_BUFFERS = 2, CHUNK_SUMS = 3, UNTOLD_STEPS = 2 };
+enum chunk_level { CHUNK_CUBE, CHUNK_ROW, CHUNK_SIP, CHUNK_RESULT, CHUNK_LEVELS };
+enum { CHUNK_BUFFERS = 3 };                             /* of each level, for steps that follow one another */
 
 struct chunks {
     struct tl *tl;
     struct lead *lead;
-    struct notices *notices;
-    struct peers peers[CHUNK_LEVELS];
     uint64_t chunk, rounds;
-    struct tl_shard in, got;                            /* got: a chunk from each peer, one after the other */
+    struct tl_shard in;
+    tl_handle load;
+    struct peers peers[CHUNK_LEVELS];
     struct chunk_buffer {
-        struct tl_shard memory;                         /* a chunk for each PE of the cube; a sum */
-        tl_handle load;
+        struct tl_shard memory;                         /* a chunk for each peer, which it adds up */
         struct transfers sends;
-    } round[CHUNK_BUFFERS], sum[CHUNK_SUMS];
+    } buffer[CHUNK_LEVELS][CHUNK_BUFFERS];
 };
 
 /* The round of a step. */
@@ -345,14 +372,24 @@ static struct indices chunk_of(const struct chunks *chunks, uint64_t round, uint
     return range_window((struct indices){0, chunks->lead->n}, kb_min(first, chunks->lead->n), chunks->chunk);
 }
 
+static struct chunk_buffer *chunk_buffer(struct chunks *chunks, enum chunk_level level, uint64_t step)
+{
+    return &chunks->buffer[level][step % CHUNK_BUFFERS];
+}
+
+/* The chunk of a peer, of which only `count` elements are used. */
+static struct tl_shard chunk_in(const struct chunks *chunks, const struct chunk_buffer *buffer, uint32_t peer, uint64_t count)
+{
+    return tl_part(chunks->tl, buffer->memory, 0, peer * chunks->chunk, count);
+}
+
 static void chunks_load(struct chunks *chunks, uint64_t step)
 {
-    struct chunk_buffer *to = &chunks->round[step % CHUNK_BUFFERS];
+    struct chunk_buffer *to = chunk_buffer(chunks, CHUNK_CUBE, step);
     uint64_t most = chunks->peers[CHUNK_CUBE].count * chunks->chunk;
     struct indices range = range_window((struct indices){0, chunks->lead->n}, round_of(chunks, step) * most, most);
-    transfers_wait(chunks->tl, &to->sends);
-    to->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
-                             subrange(chunks->tl, chunks->in, range));
+    chunks->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
+                                 subrange(chunks->tl, chunks->in, range));
 }
 
 /* Sends this PE's chunks of a round to the PEs of the cube. */
@@ -360,36 +397,40 @@ static void chunks_send(struct chunks *chunks, uint64_t step)
 {
     struct tl *tl = chunks->tl;
     const struct peers *cube = &chunks->peers[CHUNK_CUBE];
-    struct chunk_buffer *from = &chunks->round[step % CHUNK_BUFFERS];
-    tl_wait(tl, from->load);
+    struct chunk_buffer *from = chunk_buffer(chunks, CHUNK_CUBE, step);
+    tl_wait(tl, chunks->load);
     if (step + 1 < chunks->rounds)
         chunks_load(chunks, step + 1);
     for (uint32_t i = 1; i < cube->count; i++) {
         uint32_t pe = (cube->at + i) % cube->count;
         uint64_t count = chunk_of(chunks, round_of(chunks, step), pe).count;
         if (count)
-            transfers_add(tl, &from->sends,
-                          tl_send_async(tl, peer_rank(cube, pe), tl_part(tl, from->memory, 0, pe * chunks->chunk, count)));
+            transfers_add(tl, &from->sends, tl_send_async(tl, peer_rank(cube, pe), chunk_in(chunks, from, pe, count)));
     }
 }
 
-/* Adds up what this PE and its peers have of a chunk. */
-static void chunk_add(struct chunks *chunks, const struct peers *peers, struct tl_shard sum, struct tl_shard mine)
+/* Receives the peers' chunks in their places and adds all up. There is no op that multiplies along an axis. */
+static void chunk_add(struct chunks *chunks, const struct peers *peers, const struct chunk_buffer *from, struct tl_shard sum)
 {
     struct tl *tl = chunks->tl;
-    uint64_t count = mine.shape[0];
-    tl_handle math = NULL;
-    if (peers->count == 1 && sum.addr != mine.addr)
-        tl_load_into(tl, sum, mine);
+    const char *op = chunks->lead->arg->op;
+    bool adds = op[0] == 'a', multiplies = op[1] == 'u';
+    uint64_t count = sum.shape[0];
+    struct transfers receives = {.begun = 0};
     for (uint32_t i = 1; i < peers->count; i++) {
-        struct tl_shard got = tl_part(tl, chunks->got, 0, (i - 1) * chunks->chunk, count);
-        tl_recv(tl, peer_rank(peers, peers->at + peers->count - i), got);
-        if (math)
-            tl_after(tl, math);
-        math = tl_math_async(tl, chunks->lead->arg->op, sum, i == 1 ? mine : sum, got);
+        uint32_t peer = (peers->at + peers->count - i) % peers->count;
+        transfers_add(tl, &receives, tl_recv_async(tl, peer_rank(peers, peer), chunk_in(chunks, from, peer, count)));
     }
-    if (math)
-        tl_wait(tl, math);
+    transfers_wait(tl, &receives);
+    struct tl_shard rows = {.addr = from->memory.addr, .dtype = sum.dtype, .rank = 2, .shape = {peers->count, count},
+                            .stride = {chunks->chunk, 1}};
+    if (!multiplies) {
+        tl_compute(tl, &(struct tl_compute){.op = adds ? "sum" : op, .to = sum, .x = tl_view(tl, rows)});
+        return;
+    }
+    tl_copy(tl, sum, chunk_in(chunks, from, 0, count));
+    for (uint32_t i = 1; i < peers->count; i++)
+        tl_math(tl, op, sum, sum, chunk_in(chunks, from, i, count));
 }
 
 /* Sends the result of a chunk to the leads. */
@@ -402,50 +443,45 @@ static void chunk_finish(struct chunks *chunks, struct chunk_buffer *sum, struct
         struct tl_shard part = subrange(tl, sum->memory, (struct indices){both.first - chunk.first, both.count});
         uint32_t rank = lead_rank(lead, lead->sip, i);
         if (both.count && rank == tl_pe(tl))
-            tl_load_into(tl, lead_own(lead, 0, both), part);
+            tl_copy(tl, lead_own(lead, 0, both), part);
         else if (both.count)
             transfers_add(tl, &sum->sends, tl_send_async(tl, rank, part));
     }
 }
 
-/* Adds up this PE's chunk of a round on a level, unless another PE does, and sends the sum to who adds up the next level's. */
+/* Adds up this PE's chunk of a step's round on a level, unless another PE does. The sum goes to who adds up the next level's. */
 static void chunk_level(struct chunks *chunks, enum chunk_level level, uint64_t step)
 {
     struct tl *tl = chunks->tl;
+    if (step >= chunks->rounds)                         /* before the first one: beyond the last one */
+        return;
     uint64_t round = round_of(chunks, step);
     uint32_t pe = chunks->peers[CHUNK_CUBE].at;
     struct indices chunk = chunk_of(chunks, round, pe);
-    struct chunk_buffer *sum = &chunks->sum[step % CHUNK_SUMS];
+    struct chunk_buffer *from = chunk_buffer(chunks, level, step), *to = chunk_buffer(chunks, level + 1, step);
     for (enum chunk_level i = CHUNK_CUBE; i <= level; i++)
         if (chunk_adder(chunks, i, round, pe) != chunks->peers[i].at || chunk.count == 0)
             return;
-    struct tl_shard memory = tl_part(tl, sum->memory, 0, 0, chunk.count), mine = memory;
-    if (level == CHUNK_CUBE) {
-        transfers_wait(tl, &sum->sends);
-        mine = tl_part(tl, chunks->round[step % CHUNK_BUFFERS].memory, 0, pe * chunks->chunk, chunk.count);
-    }
-    chunk_add(chunks, &chunks->peers[level], memory, mine);
-    if (level == CHUNK_SIP) {
-        chunk_finish(chunks, sum, chunk);
-        return;
-    }
     const struct peers *next = &chunks->peers[level + 1];
-    uint32_t adder = chunk_adder(chunks, level + 1, round, pe);
-    if (adder != next->at)
-        transfers_add(tl, &sum->sends, tl_send_async(tl, peer_rank(next, adder), memory));
+    struct tl_shard sum = chunk_in(chunks, to, next->at, chunk.count);
+    transfers_wait(tl, &from->sends);
+    transfers_wait(tl, &to->sends);
+    chunk_add(chunks, &chunks->peers[level], from, sum);
+    uint32_t adder = level == CHUNK_SIP ? next->at : chunk_adder(chunks, level + 1, round, pe);
+    if (level == CHUNK_SIP)
+        chunk_finish(chunks, to, chunk);
+    else if (adder != next->at)
+        transfers_add(tl, &to->sends, tl_send_async(tl, peer_rank(next, adder), sum));
 }
 
-/* A lead receives the results of a round, and passes its share on after the last one. It sends the notice some steps later, by
- * which the share is stored, while the switch has less to do than at the end. */
+/* A lead receives the results of a step's round, and passes its share on after the last one. */
 static void chunks_results(struct chunks *chunks, uint64_t step)
 {
     struct lead *lead = chunks->lead;
     const struct peers *cube = &chunks->peers[CHUNK_CUBE];
-    uint64_t round = round_of(chunks, step);
-    if (!is_lead(lead))
+    if (!is_lead(lead) || step >= chunks->rounds)
         return;
-    if (lead->untold && ++lead->untold > UNTOLD_STEPS)
-        lead_tell(lead, chunks->notices);
+    uint64_t round = round_of(chunks, step);
     for (uint32_t pe = 0; pe < cube->count; pe++) {
         struct indices both = range_common(chunk_of(chunks, round, pe), lead->share);
         uint32_t x = chunk_adder(chunks, CHUNK_ROW, round, pe), y = chunk_adder(chunks, CHUNK_SIP, round, pe);
@@ -459,20 +495,6 @@ static void chunks_results(struct chunks *chunks, uint64_t step)
     }
 }
 
-static void chunk_buffers(struct chunks *chunks, struct chunk_buffer *buffer, uint32_t count, uint64_t elements)
-{
-    for (uint32_t i = 0; i < count; i++)
-        buffer[i].memory = tl_alloc(chunks->tl, chunks->in.dtype, elements);
-}
-
-static void chunk_buffers_free(struct chunks *chunks, struct chunk_buffer *buffer, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        transfers_wait(chunks->tl, &buffer[i].sends);
-        tl_free(chunks->tl, buffer[i].memory);
-    }
-}
-
 /* The cubes of a row: as many as there are rows, or more. */
 static uint32_t cubes_in_row(uint32_t cubes)
 {
@@ -482,36 +504,33 @@ static uint32_t cubes_in_row(uint32_t cubes)
     return cubes / rows;
 }
 
-static void reduce_chunks(struct lead *lead, struct notices *notices, const struct peers *cube, const struct peers *sip)
+static void reduce_chunks(struct lead *lead, const struct peers *cube, const struct peers *sip)
 {
     struct tl *tl = lead->tl;
     uint32_t in_row = cubes_in_row(sip->count), x = sip->at % in_row, y = sip->at / in_row;
     struct chunks chunks = {
-        .tl = tl, .lead = lead, .notices = notices, .chunk = lead->arg->chunk,
+        .tl = tl, .lead = lead, .chunk = lead->arg->chunk,
         .rounds = kb_ceil_div(lead->n, lead->arg->chunk * cube->count),
         .in = flattened(tl_my_shard(tl, lead->arg->in)),
         .peers = {*cube, {sip->first + y * in_row * sip->stride, sip->stride, in_row, x},
-                  {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y}}};
-    chunks.got = tl_alloc(tl, chunks.in.dtype, kb_max(cube->count, in_row) * chunks.chunk);
-    chunk_buffers(&chunks, chunks.round, CHUNK_BUFFERS, cube->count * chunks.chunk);
-    chunk_buffers(&chunks, chunks.sum, CHUNK_SUMS, chunks.chunk);
+                  {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y}, only(tl_pe(tl))}};
+    for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++)
+        chunk_buffer(&chunks, i / CHUNK_BUFFERS, i)->memory =
+            tl_alloc(tl, chunks.in.dtype, chunks.peers[i / CHUNK_BUFFERS].count * chunks.chunk);
     chunks_load(&chunks, 0);
-    for (uint64_t step = 0; step < chunks.rounds + 2; step++) {
-        bool adds = step > 0 && step <= chunks.rounds;
+    for (uint64_t step = 0; step < chunks.rounds + 3; step++) {
         if (step < chunks.rounds)
             chunks_send(&chunks, step);
-        if (adds)
-            chunk_level(&chunks, CHUNK_ROW, step - 1);
-        if (step > 1)
-            chunks_results(&chunks, step - 2);
-        if (step < chunks.rounds)
-            chunk_level(&chunks, CHUNK_CUBE, step);
-        if (adds)
-            chunk_level(&chunks, CHUNK_SIP, step - 1);
+        chunk_level(&chunks, CHUNK_CUBE, step - 1);
+        chunks_results(&chunks, step - 3);
+        chunk_level(&chunks, CHUNK_SIP, step - 2);
+        chunk_level(&chunks, CHUNK_ROW, step - 1);
     }
-    chunk_buffers_free(&chunks, chunks.sum, CHUNK_SUMS);
-    chunk_buffers_free(&chunks, chunks.round, CHUNK_BUFFERS);
-    tl_free(tl, chunks.got);
+    for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++) {
+        struct chunk_buffer *buffer = chunk_buffer(&chunks, i / CHUNK_BUFFERS, i);
+        transfers_wait(tl, &buffer->sends);
+        tl_free(tl, buffer->memory);
+    }
 }
 
 /* What is sent to all ranks, in the order of shares: each owner's block of them. */
@@ -542,7 +561,7 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     struct lead lead = lead_of(tl, arg);
     uint32_t owners = lead.owners.count;
     bool owns = lead.number < arg->leads && lead.sip == lead.owner;     /* this cube has the lead of an owner */
-    reduce_chunks(&lead, &notices, &cube, &sip);
+    reduce_chunks(&lead, &cube, &sip);
     if (is_lead(&lead))
         lead_collect(&lead, &notices);
     if (is_lead(&lead) && owns && owners > 1)
@@ -558,7 +577,7 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     spread_all(&spread, &(struct senders){
         .count = count, .longest = block_longest(lead.longest, owners),
         .mine = owns ? lead.number * owners + owner_of_sender(owners, lead.owners.at) : count,
-        .in_turn = lead.longest > LEAD_MESSAGES * lead.message,
+        .in_turn = !lead.sends,
         .part = sender_block, .rank = sender_rank, .load = load_of_share, .of = &lead});
 }
 
@@ -903,8 +922,6 @@ static uint64_t lead_row(const struct collective *c, const struct levels *l, uin
     return group > 1 ? group * longest : l->sips == 1 ? longest : longest + half;
 }
 
-enum { GROUP_MOST = 4 };                                /* SIPs of a group: more have more messages than their links take time */
-
 /* How many SIPs are a group, how many leads a SIP has, and the elements of a chunk: those of a message, or of half of one so that
  * there are more rounds. `leads` is 0 if not even the first PEs of all cubes have room. */
 struct lead_numbers {
@@ -919,8 +936,7 @@ static struct lead_numbers lead_numbers(const struct collective *c, const struct
     uint64_t size = c->element_bytes, message = kb_max(spread_message_bytes(c->chunk) / size, 1);
     uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, 2 * c->n / (message * l->pes)));
     uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes), buffer = tcm_padded(chunk * size);
-    uint64_t buffers = CHUNK_BUFFERS * tcm_padded(chunk * l->pes * size) + CHUNK_SUMS * buffer +
-                       tcm_padded(kb_max(l->pes, cubes_in_row(l->cubes)) * chunk * size);
+    uint64_t row = cubes_in_row(l->cubes), buffers = CHUNK_BUFFERS * (l->pes + row + l->cubes / row + 1) * buffer;
     buffers = kb_max(buffers, SPREAD_BATCHES * tcm_padded(message * size)) + 2 * 64;
     for (uint32_t group = kb_min(GROUP_MOST, l->cubes); group > 0; group--)
         for (uint32_t leads = group; l->sips % group == 0 && leads <= l->cubes; leads += group)
@@ -1056,26 +1072,28 @@ static uint64_t windows_estimate_ps(const struct collective *c, const struct lev
     return kb_sum(kb_product(windows, kb_max(work_ps, exchange_ps)), kb_min(work_ps, exchange_ps));
 }
 
-/* The time in which a PE adds up one chunk of each of `peers` peers. */
+/* The time in which a PE receives and adds up one chunk of each of `peers` peers: in one command, unless it multiplies. */
 static uint64_t chunk_adds_ps(const struct collective *c, uint64_t chunk, uint64_t peers)
 {
-    uint64_t math_ps = kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) + kb_math_ps(c->dtype, chunk);
-    return (peers - 1) * (math_ps + 2 * kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps);
+    uint64_t commands = c->op[1] == 'u' ? peers : 1;
+    uint64_t call_ps = kb_attrs.pe_cpu_overhead_ps + kb_attrs.pe_scheduler_overhead_ps;
+    return commands * kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
+           kb_math_ps(c->dtype, chunk * peers) + (peers - 1 + commands) * call_ps;
 }
 
 /* A round loads a chunk for each PE of the cube, and adds up what they send at the same time. The last one is added up over rows
- * and the SIP, and goes to the leads. */
+ * and the SIP in later steps, and goes to the leads. */
 static uint64_t chunks_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
 {
     uint64_t row = cubes_in_row(l->cubes), column = l->cubes / row, chunk = number->chunk;
     uint64_t rounds = kb_ceil_div(c->n, chunk * l->pes), bytes = chunk * l->pes * c->element_bytes;
     uint64_t load_ps = collective_memory_ps(c, bytes, 0) + 2 * command_ps(), adds_ps = chunk_adds_ps(c, chunk, l->pes);
-    return rounds * kb_max(load_ps, adds_ps) + adds_ps + chunk_adds_ps(c, chunk, row) + chunk_adds_ps(c, chunk, column) +
-           CHUNK_LEVELS * 3 * command_ps() + kb_move_ps(c->n * c->element_bytes / number->leads, kb_attrs.noc_link_bw_bps);
+    return (rounds + 2) * kb_max(load_ps, adds_ps) + adds_ps + chunk_adds_ps(c, chunk, row) + chunk_adds_ps(c, chunk, column) +
+           CHUNK_RESULT * 3 * command_ps() + kb_move_ps(c->n * c->element_bytes / number->leads, kb_attrs.noc_link_bw_bps);
 }
 
-/* The vectors of a SIP are reduced, its leads pass shares on and halve them in steps, and all ranks write the vector that leads
- * send. The messages of a step and its notices pass the switch, half of the notices of shares while others are reduced. */
+/* The vectors of a SIP are reduced; its leads pass shares on, long ones but the last meanwhile, and halve them in steps; and all
+ * ranks write the vector that leads send. The messages of a step and its notices pass the switch. */
 static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads,
                                       const struct lead_numbers *number)
 {
@@ -1088,11 +1106,12 @@ static uint64_t multicast_estimate_ps(const struct collective *c, const struct l
     for (uint32_t mask = 0; mask < (tree ? 1 : l->sips / number->group); mask = mask ? 2 * mask : 1) {
         uint64_t messages = mask ? owners : number->group > 1 ? leads.count - owners : 0;
         bool sends = share * kb_max(mask, 1) <= LEAD_MESSAGES * message * (mask ? l->sips / number->group : 1);
-        uint64_t heads = sends ? 2 * (mask ? 1 : kb_ceil_div(share, message)) : mask ? 4 : 3;
+        uint64_t heads = messages * (sends ? mask ? 1 : kb_ceil_div(share, message) : mask ? 2 : 1);
         kb_traffic traffic = kb_traffic_new();
         add_shares(traffic, leads, l, number->group, mask, share);
+        uint64_t moves_ps = kb_max(kb_traffic_ps(traffic), switch_ps(l->sips, heads + (sends || mask ? 0 : owners)));
         if (messages)
-            ps += (sends ? 1 : 3) * far_ps + kb_max(kb_traffic_ps(traffic), switch_ps(l->sips, messages * heads / 2));
+            ps += (sends ? 1 : 3) * far_ps + moves_ps / (mask || sends ? 1 : number->group - 1);
     }
     for (uint32_t count = l->sips / number->group, kept; tree && count > 1; count = kept) {
         kept = kb_ceil_div(count, 2);
