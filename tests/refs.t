@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """refs: references against plain Python: every op and dtype, broadcasting, bounds, wrong use."""
+import array
 import functools
 import json
 import math
@@ -230,7 +231,7 @@ def convolutions(program):
                              (r"x has to have 3 axes, and w 2", flat, "5 3 3 1 1")):
         ended = run(program, "run", "refs", "what=conv2d", "x=" + images.save("x"), "y=" + w.save("y"), "op=" + op,
                     "out=" + w.save("out"))
-        ok(ended.returncode == 2 and re.search(r"refs\.c:\d+: kb_ref_conv2d: " + said, ended.stderr),
+        ok(ended.returncode == 2 and re.search(r"refs\.c:\d+: error: kb_ref_conv2d: " + said, ended.stderr),
            f"a convolution is refused: {said}", ended.said)
 
 
@@ -317,6 +318,41 @@ def chains(program):
                         "a product with an exact product, of " + dtype, x=q, y=turned(k), z=v)
         ok(dtype == "f32" or chain and exact and exact["power"] < 0.7 * chain["power"],
            f"an exact operand adds nothing to the bounds of a product of {dtype}", chain, exact)
+
+
+def epilogues(program):
+    """A large product and what is made of its elements are computed together, whatever happens to the product afterwards."""
+    rows, depth, columns = 2048, 1024, 1024             # enough multiplications for it to be large
+    at = [random.randrange(depth) for _ in range(rows)]     # A has one element in each row
+    factor = [random.choice((-2.0, -1.0, 0.5, 3.0)) for _ in range(rows)]
+    x = array.array("f", bytes(4 * rows * depth))
+    for i in range(rows):
+        x[i * depth + at[i]] = factor[i]
+    y = array.array("f", (random.randrange(-64, 64) for _ in range(depth * columns)))
+    z = array.array("f", (random.randrange(1, 9) for _ in range(columns)))
+    c = [[factor[i] * value for value in y[at[i] * columns:(at[i] + 1) * columns]] for i in range(rows)]
+    words = [f"x={saved('x', (rows, depth), x)}", f"y={saved('y', (depth, columns), y)}", f"z={saved('z', (columns,), z)}"]
+    made = {"n": lambda v, b: -v, "m": lambda v, b: v * b, "nn": lambda v, b: v, "n+": lambda v, b: 0.0, "nm": lambda v, b: -v * b,
+            "nb": lambda v, b: -v, "nr": lambda v, b: -v, "nB": lambda v, b: b - v,
+            "mR": lambda v, b: max(v * b, 0), "r": lambda v, b: max(v, 0), "rn": lambda v, b: -max(v, 0), "bm": lambda v, b: (v + b) * b}
+    for how, of in made.items():
+        out = array.array("f", (of(value, add) for row in c for value, add in zip(row, z)))
+        ends = []
+        for _ in range(2):
+            path = scratch("steps.json")
+            ended = run(program, "run", "refs", "what=steps", "op=" + how, *words, "out=" + saved("out", (rows, columns), out),
+                        "--json", path)
+            ends.append(json.loads(read(path))["verify"][0]["status"] if ended.returncode < 2 else ended.said)
+            out[random.randrange(len(out))] += 50
+        ok(ends == ["zeros" if how == "n+" else "ok", "wrong"], f"a large product, then {how}: right and wrong elements", *ends)
+
+
+def saved(name, shape, values):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    path = scratch(name + ".npy")
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + values.tobytes())
+    return f"f32:{'x'.join(map(str, shape))}:{path}"
 
 
 def attended(q, k, v, causal):
@@ -409,7 +445,7 @@ def main():
     random.seed(7)
     formulas()
     small = small_machine("refs", KERNELS)
-    for part in (unary, binary, gemms, reductions, norms, conversions, rows, chains, heads, infinities, wrong):
+    for part in (unary, binary, gemms, convolutions, reductions, norms, conversions, rows, chains, epilogues, heads, infinities, wrong):
         part(small)
 
 

@@ -351,7 +351,7 @@ static void compare_product_rows(struct panel *p, struct product_panel rows)
     const struct reference *ref = p->comparison->ref;
     uint64_t count = rows.rows * ref->columns;
     double *value = reference_alloc(count, sizeof *value);
-    float *error = reference_errors(count, dtype_is_float(ref->dtype));
+    float *error = reference_errors(count, !ref->exact);
     product_compute(ref, rows, value, error);
     p->expected = (struct expected){rows.row * ref->columns, count, value, error};
     compare_expected(p);

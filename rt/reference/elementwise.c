@@ -10,6 +10,7 @@
 #include "base/vector.h"
 #include "common/diag.h"
 #include "datapass/math.h"
+#include "epilogue.h"
 #include "evaluator.h"
 #include "reference.h"
 
@@ -74,11 +75,11 @@ static void join_dims(struct call_site call, struct operands *all, const struct 
     all->dims = joined;
 }
 
-static struct operands operands_gather(struct call_site call, const struct kb_values *values, unsigned count)
+static struct operands operands_gather(struct call_site call, const struct kb_values *values, unsigned count, bool epilogue)
 {
     struct operands all = {.count = count, .dims = {.rank = 1, .size = {1}}};
     for (unsigned k = 0; k < count; k++) {
-        all.from[k] = gather(call, values[k]);
+        all.from[k] = epilogue && k == 0 ? gathered_shape(call, values[k]) : gather(call, values[k]);
         join_dims(call, &all, &all.from[k]);
     }
     for (unsigned k = 0; k < count; k++) {
@@ -126,7 +127,7 @@ static struct operand_row operand_row(const struct operands *all, uint64_t row)
         uint64_t rest = row, at = 0;
         for (uint32_t axis = last; axis-- > 0; rest /= all->dims.size[axis])
             at += rest % all->dims.size[axis] * all->stride[k][axis];
-        of.value[k] = all->from[k].value + at;
+        of.value[k] = all->from[k].value ? all->from[k].value + at : NULL;
         of.error[k] = all->from[k].error ? all->from[k].error + at : NULL;
         of.stride[k] = all->stride[k][last];
     }
@@ -172,8 +173,8 @@ static enum dtype dtype_of(struct call_site call, const struct named_op *op, con
 
 /* An op on all elements. */
 struct work {
-    const struct named_op *op;
-    const struct operands *all;
+    struct named_op op;
+    struct operands all;
     enum dtype dtype;
     bool floats;
     double *value;
@@ -307,54 +308,117 @@ static void work_floats(const struct work *w, const struct operand_row *of, doub
         uint64_t count = columns - first < SOME ? columns - first : SOME;
         some_load(&x, of, 0, first, count);
         some_load(&y, of, 1, first, count);
-        w->op->evaluator->values(x.value, y.value, value + first, count);
+        w->op.evaluator->values(x.value, y.value, value + first, count);
         if (error)
-            some_errors(w->op, &x, &y, value + first, error + first, count);
+            some_errors(&w->op, &x, &y, value + first, error + first, count);
     }
 }
 
 /* Integers and relations, which have no slopes. */
 static void work_each(const struct work *w, const struct operand_row *of, double *value, float *error, uint64_t columns)
 {
-    const struct evaluator *evaluator = w->op->evaluator;
+    const struct evaluator *evaluator = w->op.evaluator;
     for (uint64_t i = 0; i < columns; i++) {
         struct uncertain x = operand_at(of, 0, i), y = operand_at(of, 1, i);
         value[i] = w->floats ? evaluator->value(x.value, y.value, 0)
                              : dtype_wrapped(w->dtype, evaluator->whole((int64_t)x.value, (int64_t)y.value, 0));
         if (error)
-            error[i] = (float)result_error(w->op, x, y, value[i]);
+            error[i] = (float)result_error(&w->op, x, y, value[i]);
     }
+}
+
+static void work_row(const struct work *w, const struct operand_row *of, uint64_t row)
+{
+    uint64_t columns = columns_of(&w->all);
+    bool at_once = w->floats && w->op.traits.domain != DOMAIN_COMPARE;
+    (at_once ? work_floats : work_each)(w, of, w->value + row * columns, w->error ? w->error + row * columns : NULL, columns);
 }
 
 static void work_rows(uint64_t first, uint64_t rows, void *arg)
 {
     const struct work *w = arg;
-    uint64_t columns = columns_of(w->all);
-    bool at_once = w->floats && w->op->traits.domain != DOMAIN_COMPARE;
     for (uint64_t row = first; row < first + rows; row++) {
-        struct operand_row of = operand_row(w->all, row);
-        (at_once ? work_floats : work_each)(w, &of, w->value + row * columns,
-                                            w->error ? w->error + row * columns : NULL, columns);
+        struct operand_row of = operand_row(&w->all, row);
+        work_row(w, &of, row);
     }
 }
 
+/* ---- epilogues */
+
+/* Value and error are those of a panel. */
+struct epilogue {
+    struct work work;
+};
+
+/* Whether an op's first operand is a large product that is not computed yet, and the other one is a number or a row. */
+static bool is_epilogue(struct call_site call, const struct kb_values *values, unsigned count)
+{
+    const struct reference *of = values[0].ref;
+    if (!of || !of->product || of->epilogue || of->epilogued || !of->elements)
+        return false;
+    if (count == 1)
+        return true;
+    struct gathered second = gathered_shape(call, values[1]);
+    return second.elements == 1 || (second.elements == of->columns && size_of(&second.dims, 0) == of->columns);
+}
+
+void epilogue_compute(const struct epilogue *epilogue, struct product_panel panel, const double *of, const float *of_error,
+                      double *value, float *error)
+{
+    struct work work = epilogue->work;
+    uint64_t columns = columns_of(&work.all);
+    work.value = value;
+    work.error = error;
+    for (uint64_t i = 0; i < panel.rows; i++) {
+        struct operand_row row = operand_row(&work.all, panel.row + i);
+        row.value[0] = of + i * columns;
+        row.error[0] = of_error ? of_error + i * columns : NULL;
+        work_row(&work, &row, i);
+    }
+}
+
+void epilogue_free(struct epilogue *epilogue)
+{
+    if (epilogue)
+        operands_free(&epilogue->work.all);
+    free(epilogue);
+}
+
+static void append(struct reference *ref, struct reference *of, const struct work *work)
+{
+    ref->epilogue = reference_alloc(1, sizeof *ref->epilogue);
+    ref->epilogue->work = *work;
+    ref->product = of->product;
+    ref->of = of;
+    of->epilogued = ref;
+}
+
+/* ---- the whole */
+
 static kb_ref elementwise(struct call_site call, const char *name, const struct kb_values *values, unsigned count)
 {
-    struct named_op op = op_of(call, name, count);
-    bool compares = op.traits.domain == DOMAIN_COMPARE;
+    struct work work = {.op = op_of(call, name, count)};
+    bool compares = work.op.traits.domain == DOMAIN_COMPARE;
     reference_begin(call);
-    struct operands all = operands_gather(call, values, count);
-    enum dtype dtype = dtype_of(call, &op, &all);
-    bool floats = dtype_is_float(dtype) || compares, rounded = floats && (!op.traits.exact || operands_have_errors(&all));
-    uint64_t elements = reference_elements(&all.dims), columns = columns_of(&all);
-    struct work work = {&op, &all, dtype, floats, reference_alloc(elements, sizeof *work.value),
-                        reference_errors(elements, rounded)};
-    reference_each_batch(elements / columns, columns, work_rows, &work);
-    struct reference *ref = reference_new(all.dims, compares ? DTYPE_u8 : dtype, work.value, work.error);
+    bool epilogue = is_epilogue(call, values, count);
+    work.all = operands_gather(call, values, count, epilogue);
+    work.dtype = dtype_of(call, &work.op, &work.all);
+    work.floats = dtype_is_float(work.dtype) || compares;
+    bool uncertain = epilogue && !values[0].ref->exact;
+    bool rounded = work.floats && (!work.op.traits.exact || uncertain || operands_have_errors(&work.all));
+    uint64_t elements = reference_elements(&work.all.dims), columns = columns_of(&work.all);
+    struct reference *ref = reference_new(work.all.dims, compares ? DTYPE_u8 : work.dtype, NULL, NULL);
     ref->exact = !rounded;
-    ref->stored = op.traits.exact;
-    ref->wraps = !floats;
-    operands_free(&all);
+    ref->stored = work.op.traits.exact;
+    ref->wraps = !work.floats;
+    if (epilogue) {
+        append(ref, values[0].ref, &work);
+    } else {
+        work.value = ref->value = reference_alloc(elements, sizeof *work.value);
+        work.error = ref->error = reference_errors(elements, rounded);
+        reference_each_batch(elements / columns, columns, work_rows, &work);
+        operands_free(&work.all);
+    }
     return reference_end(ref);
 }
 
@@ -374,7 +438,7 @@ kb_ref kb_ref_where_at(struct kb_values c, struct kb_values x, struct kb_values 
 {
     struct call_site call = {"kb_ref_where", file, line};
     reference_begin(call);
-    struct operands all = operands_gather(call, (struct kb_values[]){c, x, y}, 3);
+    struct operands all = operands_gather(call, (struct kb_values[]){c, x, y}, 3, false);
     uint64_t elements = reference_elements(&all.dims), columns = columns_of(&all);
     bool rounded = all.from[1].error || all.from[2].error;
     double *value = reference_alloc(elements, sizeof *value);

@@ -18,6 +18,7 @@
 #include "base/threads.h"
 #include "base/vector.h"
 #include "datapass/blas.h"
+#include "epilogue.h"
 #include "kb/arith.h"
 #include "store/store.h"
 
@@ -184,14 +185,23 @@ static void prepare(struct product *p)
         p->b_error_powers = powers_of(NULL, b->error, b->elements);
 }
 
-void product_free(struct product *p)
+static void product_free(struct product *p)
 {
-    if (!p)
-        return;
     matrix_free(&p->a);
     matrix_free(&p->b);
     free(p->b_terms), free(p->b_powers.of), free(p->b_error_powers.of), free(p->bias.value), free(p->bias.power);
     free(p);
+}
+
+void product_drop(struct reference *ref)
+{
+    if (ref->epilogue)
+        ref->of->epilogued = NULL;
+    else if (ref->product)
+        product_free(ref->product);
+    epilogue_free(ref->epilogue);
+    ref->product = NULL;
+    ref->epilogue = NULL;
 }
 
 /* ---- a panel */
@@ -344,9 +354,30 @@ static void multiply_integers(const struct product *p, struct product_panel pane
     free(patches);
 }
 
+/* An epilogue of values that there are, or are computed for it. */
+static void compute_epilogue(const struct reference *ref, struct product_panel panel, double *value, float *error)
+{
+    const struct reference *of = ref->of;
+    uint64_t first = panel.row * ref->columns, count = panel.rows * ref->columns;
+    double *values = of->value ? NULL : reference_scratch(count, sizeof *values);
+    float *errors = of->exact ? NULL : reference_scratch(count, sizeof *errors);
+    const double *of_value = of->value ? of->value + first : values;
+    const float *of_error = of->value && of->error ? of->error + first : errors;
+    if (values)
+        product_compute(of, panel, values, errors);
+    if (errors && !of->stored) {
+        reference_store_errors(of, of_value, of_error, errors, count);
+        of_error = errors;
+    }
+    epilogue_compute(ref->epilogue, panel, of_value, of_error, value, error);
+    free(values), free(errors);
+}
+
 void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
 {
     const struct product *p = ref->product;
+    if (ref->epilogue)
+        return compute_epilogue(ref, panel, value, error);
     if (p->b.single)
         multiply_integers(p, panel, value);
     else
@@ -361,12 +392,19 @@ void product_compute(const struct reference *ref, struct product_panel panel, do
 
 /* ---- all of it */
 
+struct evaluation {
+    const struct reference *ref;
+    double *value;
+    float *error;
+};
+
 static void evaluate_panel(uint64_t i, unsigned thread, void *arg)
 {
-    const struct reference *ref = arg;
+    const struct evaluation *to = arg;
+    const struct reference *ref = to->ref;
     struct product_panel panel = product_panel(ref, i);
     uint64_t first = panel.row * ref->columns;
-    product_compute(ref, panel, ref->value + first, ref->error ? ref->error + first : NULL);
+    product_compute(ref, panel, to->value + first, to->error ? to->error + first : NULL);
     if (thread == 0)
         progress("reference", i, product_panels(ref));
 }
@@ -375,12 +413,15 @@ void product_evaluate(struct reference *ref)
 {
     if (!ref->product)
         return;
-    ref->value = reference_alloc(ref->elements, sizeof *ref->value);
-    ref->error = reference_errors(ref->elements, dtype_is_float(ref->dtype));
-    threads_run(product_panels(ref), evaluate_panel, ref);
+    double *value = reference_alloc(ref->elements, sizeof *value);
+    struct evaluation evaluation = {ref, value, reference_errors(ref->elements, !ref->exact)};
+    threads_run(product_panels(ref), evaluate_panel, &evaluation);
     progress_end();
-    product_free(ref->product);
-    ref->product = NULL;
+    ref->value = value;
+    ref->error = evaluation.error;
+    if (ref->epilogued)
+        product_evaluate(ref->epilogued);
+    product_drop(ref);
 }
 
 /* Both are matrices of floats or of i8, or batches of as many. */
@@ -413,7 +454,7 @@ static struct gathered operand(struct call_site call, struct kb_values from, str
         *m = matrix_of(&g);
         return g;
     }
-    struct gathered g = gathered_tensor(from.tensor);
+    struct gathered g = gathered_shape(call, from);
     *m = (struct matrix){.dtype = g.dtype, .elements = g.elements,
                          .raw = reference_alloc(g.elements, dtype_bytes[g.dtype])};
     if (g.elements)
@@ -547,6 +588,15 @@ static struct bias bias_of(const struct gathered *row, uint64_t columns)
     return bias;
 }
 
+/* Computes what was made of a reference before this changes; an epilogue, whose product does not change with it, itself. */
+static void settle(struct reference *ref)
+{
+    if (ref->epilogued)
+        product_evaluate(ref->epilogued);
+    if (ref->epilogue)
+        product_evaluate(ref);
+}
+
 void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_bias", file, line};
@@ -560,6 +610,7 @@ void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t
                   dtype_words[ref->dtype]);
     struct bias bias = bias_of(&g, ref->columns);
     gathered_free(&g);
+    settle(ref);
     if (ref->product && !ref->product->relu && !ref->product->bias.value) {
         ref->product->bias = bias;
         return (void)reference_end(ref);
@@ -577,6 +628,8 @@ void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t
 void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line)
 {
     (void)file, (void)line;
+    if (ref)
+        settle(ref);
     if (ref && ref->product)
         ref->product->relu = true;
     else if (ref)
@@ -587,5 +640,5 @@ void kb_ref_unrounded_at(kb_ref ref, const char *file, uint32_t line)
 {
     (void)file, (void)line;
     if (ref)
-        ref->stored = true;
+        settle(ref), ref->stored = true;
 }

@@ -45,11 +45,11 @@ struct product {
     bool relu;
 };
 
-/* Computes the values and errors of a reference that is a product; does nothing to others. */
+/* Computes the values and errors of a reference that is a product, or an epilogue of one; does nothing to others. */
 void product_evaluate(struct reference *ref);
 
-/* NULL: does nothing. */
-void product_free(struct product *product);
+/* Frees a reference's product or epilogue, if it has one. */
+void product_drop(struct reference *ref);
 
 /* The rows that are computed at once: a panel of C, which never crosses matrices of a batch. */
 enum { PRODUCT_ROWS = 256 };
@@ -64,7 +64,7 @@ struct product_panel product_panel(const struct reference *ref, uint64_t i);
 /* Copies the panel's rows of the first operand out: f64, or f32 of integers. */
 void product_rows(const struct product *product, struct product_panel panel, void *to);
 
-/* Computes a panel: rows x columns values, and their errors, which integers do not have. Several threads may call. */
+/* Computes a panel: rows x columns values, and their errors, which exact references do not have. Several threads may call. */
 void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error);
 
 #endif

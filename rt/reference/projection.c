@@ -86,7 +86,7 @@ static void project_b(struct projection *p)
 struct projection *projection_new(const struct reference *ref, enum dtype dtype)
 {
     const struct product *product = ref->product;
-    if (!product || product->relu || product->a.error || product->b.error || !dtype_is_float(ref->dtype) ||
+    if (!product || ref->epilogue || product->relu || product->a.error || product->b.error || !dtype_is_float(ref->dtype) ||
         !dtype_is_float(dtype) || error_mode != ERRORS_STATISTICAL)
         return NULL;
     struct projection *p = reference_alloc(1, sizeof *p);

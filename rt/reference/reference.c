@@ -84,7 +84,7 @@ void reference_reset(void)
 {
     verifications = NULL;
     for (struct reference *ref = all.newest; ref; ref = ref->older)
-        free(ref->value), free(ref->error), product_free(ref->product);
+        free(ref->value), free(ref->error), product_drop(ref);
     all.newest = NULL;
     reference_seconds = 0;
 }
@@ -156,23 +156,18 @@ static void gather_row(struct tensor_row run, void *arg)
     dtype_to_f64(g->dtype, store_at(run.memory, run.offset), g->to + run.position, run.count);
 }
 
-struct gathered gathered_tensor(const struct tensor *tensor)
+struct gathered gathered_shape(struct call_site call, struct kb_values from)
 {
-    return (struct gathered){.name = tensor->name, .dims = tensor->dims, .elements = reference_elements(&tensor->dims),
-                             .dtype = tensor->dtype, .exact = true};
-}
-
-static struct gathered described(struct call_site call, struct kb_values from)
-{
+    struct gathered g = {.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .exact = true, .is_number = from.is_number};
     if (from.tensor)
-        return gathered_tensor(from.tensor);
-    if (from.ref)
-        return (struct gathered){.name = "a reference", .dims = from.ref->dims, .dtype = from.ref->dtype,
-                                 .exact = from.ref->exact || !dtype_is_float(from.ref->dtype)};
-    if (!from.is_number)
+        g = (struct gathered){.name = from.tensor->name, .dims = from.tensor->dims, .dtype = from.tensor->dtype, .exact = true};
+    else if (from.ref)
+        g = (struct gathered){.name = "a reference", .dims = from.ref->dims, .dtype = from.ref->dtype,
+                              .exact = from.ref->exact || !dtype_is_float(from.ref->dtype)};
+    else if (!from.is_number)
         misuse_of(call, "there is no tensor, nor a reference");
-    return (struct gathered){.name = "a number", .dims = kb_1d(1), .dtype = DTYPE_f32, .exact = true,
-                             .is_number = true};
+    g.elements = reference_elements(&g.dims);
+    return g;
 }
 
 /* The errors of a reference's values once they are stored: rounded to its dtype. */
@@ -184,9 +179,15 @@ struct storing {
 static void store_batch(uint64_t first, uint64_t count, void *arg)
 {
     const struct storing *s = arg;
-    for (uint64_t i = first; i < first + count; i++) {
-        double power = s->ref->error ? error_power((double)s->ref->error[i]) : 0;
-        s->error[i] = (float)error_root(power + rounding_power(s->ref->dtype, s->ref->value[i]));
+    const float *before = s->ref->error ? s->ref->error + first : NULL;
+    reference_store_errors(s->ref, s->ref->value + first, before, s->error + first, count);
+}
+
+void reference_store_errors(const struct reference *ref, const double *value, const float *before, float *error, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        double power = before ? error_power((double)before[i]) : 0;
+        error[i] = (float)error_root(power + rounding_power(ref->dtype, value[i]));
     }
 }
 
@@ -199,8 +200,7 @@ static float *stored_errors(const struct reference *ref)
 
 struct gathered gather(struct call_site call, struct kb_values from)
 {
-    struct gathered g = described(call, from);
-    g.elements = reference_elements(&g.dims);
+    struct gathered g = gathered_shape(call, from);
     if (from.ref) {
         product_evaluate(from.ref);
         g.value = from.ref->value;

@@ -10,9 +10,11 @@
 #include "store/tensor.h"
 
 struct product;
+struct epilogue;
 
 /* Values in f64, row-major, with their errors, before they are rounded to be stored. With --data off there are none:
- * only the shape and dtype are known, and checked. A large gemm is a product (product.h) until its values are needed. */
+ * only the shape and dtype are known, and checked. A large gemm is a product (product.h) until its values are needed, and so
+ * is what one op makes of each of its elements (epilogue.h). */
 struct reference {
     struct kb_dims dims;
     uint64_t elements, rows, columns;                   /* columns: the last axis; rows: all others together */
@@ -23,7 +25,9 @@ struct reference {
     bool wraps;                                         /* integers that do not fit the tensor's dtype wrap in it */
     double *value;
     float *error;                                       /* of each value (error.h); NULL: 0 */
-    struct product *product;                            /* NULL: value and error are there */
+    struct product *product;                            /* NULL: value and error are there; with an epilogue, that of `of` */
+    struct epilogue *epilogue;                          /* NULL: this is the product itself */
+    struct reference *of, *epilogued;                   /* the product that an epilogue is of; the epilogue's reference */
     struct reference *older;                            /* the one made before it */
 };
 
@@ -62,8 +66,11 @@ struct gathered {
 
 struct gathered gather(struct call_site call, struct kb_values from);
 
-/* What is known of a tensor as an operand, without its elements. */
-struct gathered gathered_tensor(const struct tensor *tensor);
+/* What is known of an operand without its elements. */
+struct gathered gathered_shape(struct call_site call, struct kb_values from);
+
+/* Adds to errors of a reference's values what storing them adds. Without errors before, they are 0. */
+void reference_store_errors(const struct reference *ref, const double *value, const float *before, float *error, uint64_t count);
 
 void gathered_free(struct gathered *g);
 

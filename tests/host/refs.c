@@ -29,6 +29,27 @@ static kb_tensor given(const char *name, const char *what)
 
 static const double counted[] = {1, 2, 3, 4, 5, 6};
 
+/* What a product becomes by steps, a letter each: n: neg, m: times y, by rows; +: the sum with what it was before the last step,
+ * b, r: the product itself gets a bias of y, or relu, after what was made of it; B, R: the last step's result does. */
+static kb_ref steps(kb_ref product, const char *how, kb_tensor y)
+{
+    kb_ref now = product, before = product;
+    for (; *how; how++) {
+        kb_ref was = now;
+        switch (*how) {
+        case 'n': now = kb_ref_unary("neg", now); break;
+        case 'm': now = kb_ref_binary("mul", now, y); break;
+        case '+': now = kb_ref_binary("add", now, before); break;
+        case 'b': kb_ref_bias(product, y); break;
+        case 'B': kb_ref_bias(now, y); break;
+        case 'r': kb_ref_relu(product); break;
+        default: kb_ref_relu(now);
+        }
+        before = was;
+    }
+    return now;
+}
+
 static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor y, kb_tensor z)
 {
     uint32_t axis = (uint32_t)kb_int(axis);
@@ -38,6 +59,7 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
     if (!strcmp(what, "whole_number")) return kb_ref_binary(op, x, 3);
     if (!strcmp(what, "where")) return kb_ref_where(x, y, z);
     if (!strcmp(what, "gemm")) return kb_ref_gemm(x, y);
+    if (!strcmp(what, "steps")) return steps(kb_ref_gemm(x, y), op, z);
     if (!strcmp(what, "gemm_at")) return kb_ref_gemm(kb_ref_transpose(x), y);
     if (!strcmp(what, "gemm_bt")) return kb_ref_gemm(x, kb_ref_transpose(y));
     if (!strcmp(what, "conv2d")) {                      /* op: height, kernel, stride and pad */
