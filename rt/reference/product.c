@@ -17,6 +17,7 @@
 #include "base/progress.h"
 #include "base/threads.h"
 #include "base/vector.h"
+#include "common/arena.h"
 #include "datapass/blas.h"
 #include "epilogue.h"
 #include "kb/arith.h"
@@ -190,7 +191,6 @@ static void product_free(struct product *p)
     matrix_free(&p->a);
     matrix_free(&p->b);
     free(p->b_terms), free(p->b_powers.of), free(p->b_error_powers.of), free(p->bias.value), free(p->bias.power);
-    free(p);
 }
 
 void product_drop(struct reference *ref)
@@ -511,9 +511,7 @@ kb_ref kb_ref_gemm_at(struct kb_values a, struct kb_values b, const char *file, 
 {
     struct call_site call = {"kb_ref_gemm", file, line};
     reference_begin(call);
-    struct product *p = calloc(1, sizeof *p);
-    if (!p)
-        die("no memory for a reference:");
+    struct product *p = arena_alloc(1, sizeof *p);
     struct gathered of_a = operand(call, a, &p->a), of_b = operand(call, b, &p->b);
     check_gemm(call, &of_a, &of_b);
     struct kb_dims dims = of_a.dims;
@@ -555,9 +553,7 @@ kb_ref kb_ref_conv2d_at(kb_tensor x, kb_tensor w, struct kb_conv2d how, const ch
     struct call_site call = {"kb_ref_conv2d", file, line};
     kb_ref columns = kb_ref_transpose_at(kb_values(w), file, line);
     reference_begin(call);
-    struct product *p = calloc(1, sizeof *p);
-    if (!p)
-        die("no memory for a reference:");
+    struct product *p = arena_alloc(1, sizeof *p);
     if (!x)
         misuse_of(call, "there is no tensor x");
     if (x->dims.rank != 3 || columns->dims.rank != 2)
