@@ -209,15 +209,19 @@ uint64_t route_latency_ps(struct route *route)
     return route->latency_ps;
 }
 
+static inline struct fabric_node *step_node(const struct step *step)
+{
+    return &kb_nodes[step_rank(step)];
+}
+
 __attribute__((noinline)) void route_list_steps(struct route *route)
 {
     static struct ARRAY(struct step) steps;
     steps.count = 0;
     for (struct traversal along = traversal_of(route->way); traversal_next(&along);)
         *array_add(&steps) = (struct step){
-            &kb_nodes[along.rank], &kb_links[along.hop.link], event_order(along.rank, CLASS_MESSAGE, route->from_rank),
-            spec.link[along.hop.speed].latency_ps, spec.overhead_ps[place_kind(along.hop.to)], (uint16_t)along.hop.speed,
-            speed_class(along.hop.speed), place_kind(along.hop.to), along.rank == route->to_rank};
+            event_order(along.rank, CLASS_MESSAGE, route->from_rank), spec.link[along.hop.speed].latency_ps, along.hop.link,
+            (uint16_t)along.hop.speed, speed_class(along.hop.speed), place_kind(along.hop.to), along.rank == route->to_rank};
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
     route->narrowest = steps.at->speed;
@@ -321,10 +325,10 @@ static inline void head_ends_at(struct data_message *data, const struct step *st
 static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
 {
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MOMENT_event_fires);
-    struct fabric_node *node = step->node;
+    struct fabric_node *node = step_node(step);
     if (node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    node->free_ps = time_after(arrival_ps, step->overhead_ps);
+    node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     data->ahead_ps = arrival_ps;
     event_count++;
     uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
@@ -343,10 +347,10 @@ static inline bool write_arrives_ahead(struct data_message *data, const struct s
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires)
                             | MOMENT_BIT(MOMENT_event_set_due) | MOMENT_BIT(MOMENT_control_sent)
                             | MOMENT_BIT(MOMENT_memory_served);
-    struct fabric_node *node = step->node;
+    struct fabric_node *node = step_node(step);
     if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    uint64_t head_ps = time_after(arrival_ps, step->overhead_ps);
+    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
     if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
         return false;
     node->free_ps = head_ps;
@@ -367,10 +371,10 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
 static __attribute__((noinline)) void last_link_taken(struct data_message *data, uint64_t arrival_ps, bool watched)
 {
     const struct step *step = data->step - 1;
-    delivery_settle(step->node, NULL);                  /* what comes now may use what that delivery has reserved */
+    delivery_settle(step_node(step), NULL);            /* what comes now may use what that delivery has reserved */
     if (!watched && (data->receiver ? arrives_ahead(data, step, arrival_ps) : write_arrives_ahead(data, step, arrival_ps)))
         return;
-    step->node->arriving++;
+    step_node(step)->arriving++;
     head_ends_at(data, step, arrival_ps, data_ends);
 }
 
@@ -379,7 +383,7 @@ static __attribute__((noinline)) void last_link_taken(struct data_message *data,
 static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
     const struct step *step = data->step++;
-    struct fabric_link *link = step->link;
+    struct fabric_link *link = &kb_links[step->link];
     uint64_t length = data->payload->link_ps[step->speed];
     uint64_t start = reserve(&link->free_ps, head_ps, length);
     if (watched)
@@ -464,9 +468,9 @@ static void link_is_free(struct event *event)
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
 static void link_ask(struct data_message *data, uint64_t head_ps)
 {
-    uint32_t rank = data_rank(data), link = data->step->link - kb_links;
+    uint32_t rank = data_rank(data), link = data->step->link;
     struct link_queue *queue = &link_queues[link];
-    uint64_t free_ps = data->step->link->free_ps;
+    uint64_t free_ps = kb_links[link].free_ps;
     if (!queue->count && free_ps <= now_ps) {
         link_take(data, head_ps, true);
         return;
@@ -534,18 +538,18 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
         stats_node(step_rank(step), bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t start_ps = now_ps, *free_ps = &step->node->free_ps;
+    uint64_t start_ps = now_ps, *free_ps = &step_node(step)->free_ps;
     if (__builtin_expect(watched || *free_ps > start_ps, 0)) {  /* mostly it does not wait */
         start_ps = *free_ps > start_ps ? *free_ps : start_ps;
-        stats_node(step_rank(step), bytes, now_ps, start_ps, step->overhead_ps, watched);
+        stats_node(step_rank(step), bytes, now_ps, start_ps, spec.overhead_ps[step->kind], watched);
     }
-    return *free_ps = time_after(start_ps, step->overhead_ps);
+    return *free_ps = time_after(start_ps, spec.overhead_ps[step->kind]);
 }
 
 /* The head arrives at a node, where something may have been made ahead of time. */
 static inline void head_settles(const struct data_message *data, const struct step *step)
 {
-    delivery_settle(step->node, &data->message.event);
+    delivery_settle(step_node(step), &data->message.event);
 }
 
 /* A head arrives that somebody watches, or that meets something which was made ahead of time. */
@@ -565,7 +569,7 @@ static void data_arrives(struct event *event)
 {
     struct data_message *data = data_of(event);
     const struct step *step = data->step - 1;
-    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || step->node->taken, 0))
+    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || step_node(step)->taken, 0))
         data_arrives_watched(data);
     else
         data_hop_made(data, data_handled_ps(data, step, false), false);
@@ -581,7 +585,7 @@ static void data_ends(struct event *event)
     if (watched)
         observed_cause = data->message.cause;
     uint64_t head_ps = data_handled_ps(data, step, watched), delivered_ps = time_after(head_ps, data->tail_ps);
-    step->node->arriving--;
+    step_node(step)->arriving--;
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
     if (data->receiver)
@@ -836,7 +840,8 @@ bool near_way_make(struct near_way *way, struct route *request, const struct pay
     for (unsigned i = 0; i < NEAR_HOPS; i++) {
         const struct step *step = &route->steps[i];
         uint64_t arrives_ps = sum(at_ps, step->latency_ps);
-        way->hop[i] = (struct near_hop){step->link, step->node, at_ps, arrives_ps, sum(arrives_ps, step->overhead_ps)};
+        way->hop[i] = (struct near_hop){&kb_links[step->link], step_node(step), at_ps, arrives_ps,
+                                        sum(arrives_ps, spec.overhead_ps[step->kind])};
         at_ps = way->hop[i].handled_ps;
     }
     return true;
@@ -854,7 +859,7 @@ void data_count_ahead(const struct data_message *data, int count)
     stats.link_bytes[step->class] += count * data->payload->bytes;
     stats.link_busy_ps[step->class] += count * length;
     stats.link_wait_ps[step->class] += count * (start - data->ahead_ps);
-    step->link->busy_ps += count * length;
+    kb_links[step->link].busy_ps += count * length;
 }
 
 void data_count_event(const struct data_message *data, int count)

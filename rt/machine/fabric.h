@@ -26,15 +26,15 @@ struct fabric_link {
     uint64_t free_ps, busy_ps;
 };
 
-/* A link of a route, and the node behind it: all that a head asks on its way, without a table. */
+/* A link of a route, and the node behind it. A machine may use millions of steps. */
 struct step {
-    struct fabric_node *node;
-    struct fabric_link *link;
-    uint64_t order;                                     /* of the arrival at the node (event_order) */
-    uint64_t latency_ps, overhead_ps;                   /* of the link; of the node */
+    uint64_t order;                                     /* of the arrival at the node (event_order), which has its rank */
+    uint64_t latency_ps;                                /* of the link */
+    uint32_t link;
     uint16_t speed;                                     /* as link_speed says */
-    uint8_t class, kind;                                /* enum link_class; enum node_kind */
-    bool last;                                          /* of the route */
+    uint8_t class;                                      /* enum link_class */
+    uint8_t kind : 7;                                   /* enum node_kind */
+    bool last : 1;                                      /* of the route */
 };
 
 static inline uint32_t step_rank(const struct step *step)

@@ -586,7 +586,7 @@ static uint64_t narrowest(const struct data_message *data)
     for (const struct step *step = route->steps; step < route->steps + route->length; step++)
         if (is_narrower(step->speed, least->speed))
             least = step;
-    return place_at(RESOURCE_LINK, least->link - kb_links);
+    return place_at(RESOURCE_LINK, least->link);
 }
 
 static void data_sent(const struct data_message *data)
