@@ -92,7 +92,7 @@ static void check_positions(const struct call *call, const struct tl_shard *shar
         dtype_to_i32(view.dtype, bytes.at + first * dtype_bytes[view.dtype], position, many);
         for (uint64_t i = 0; i < many; i++)
             largest = (uint32_t)position[i] > largest ? (uint32_t)position[i] : largest;
-        for (uint64_t i = 0; largest >= end; i++)
+        for (uint64_t i = 0; largest >= end && i < many; i++)
             if ((uint32_t)position[i] >= end)
                 call_error(call, "position %" PRIu64 " of y is %" PRId32 ", but x has %" PRIu64 " elements", first + i,
                            position[i], count);
