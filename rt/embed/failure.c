@@ -62,13 +62,23 @@ static void text_add(const char *line)
     snprintf(text + length, size - length, "%s%s", length ? "\n" : "", line);
 }
 
+/* Adds the last line, which there is always a place for: of many kernels that fail, the text may be full. */
+static void text_end(const char *line)
+{
+    char *text = failure.host->text;
+    size_t most = sizeof failure.host->text - strlen(line) - 2;
+    if (strlen(text) > most)
+        text[most] = '\0';
+    text_add(line);
+}
+
 enum kb_status failure_status(int status)
 {
     if (failure.host->exhausted) {
         char line[LINE_BYTES];
         snprintf(line, sizeof line, "the instance has %" PRIu64 " bytes of memory: memory_bytes of its configuration",
                  failure.host->memory_bytes);
-        text_add(line);
+        text_end(line);
         return KB_NO_MEMORY;
     }
     return status == STATUS_GOOD ? KB_OK : status == STATUS_RUN_FAILED ? KB_RUN_FAILED

@@ -46,6 +46,7 @@ static struct {
     bool passes;                                        /* the last data pass runs, */
     jmp_buf out;                                        /* which ends early here */
     char line[1024], last_line[1024];                   /* of messages: incomplete, complete */
+    char last_words[1024];                              /* the last line when the run ended */
 } simulation;
 
 static void nothing(void)
@@ -94,13 +95,20 @@ void simulation_forked(void)
     simulation.thread = gettid();
 }
 
+/* The last line is the error. What has ended the run may be that there is no memory: this takes none. */
+static void keep_last_words(void)
+{
+    memcpy(simulation.last_words, simulation.last_line, sizeof simulation.last_line);
+    simulation.error = simulation.last_words;
+}
+
 void simulation_fails(int status)
 {
     bool is_reported = status == STATUS_RUN_FAILED || (status != STATUS_GOOD && simulation.in_point);
     if (!is_reported || !simulation_is_under_way() || simulation.thread != gettid())
         return;
     simulation.status = status;
-    simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
+    keep_last_words();
     sim_abandon();
     leave_pass();
 }
@@ -169,7 +177,7 @@ static bool simulate(struct host_times *times)
     transfers_count_ahead(-1);
     times->simulation = clock_seconds() - began - sim_programs_seconds();
     if (sim_failed() && !watchdog_ended() && !simulation.fault && !simulation.error) {
-        simulation.error = arena_text(simulation.last_line, strlen(simulation.last_line));
+        keep_last_words();
         watchdog_print_kernels();
     }
     faults_report_rest();
