@@ -43,24 +43,24 @@ struct reduction {
     float *error;                                       /* NULL: 0 */
 };
 
-/* The error of a sum. */
-static double sum_error(const struct reduction *r, uint64_t first, double sum)
+/* The error of a sum of the line x, whose first element is number `first`. */
+static double sum_error(const struct reduction *r, const double *x, uint64_t first, double sum)
 {
     double own = 0, powers = 0;
     for (uint64_t i = 0; i < r->count; i++) {
         own += gathered_power(&r->x, first + i * r->stride);
-        powers += error_power(r->x.value[first + i * r->stride]);
+        powers += error_power(x[i * r->stride]);
     }
     return error_root(own + accumulation_power(DTYPE_f32, (double)r->count, sum, powers));
 }
 
 /* The error of the largest or smallest element: the largest error of those that may be it. */
-static double extreme_error(const struct reduction *r, uint64_t first, double extreme)
+static double extreme_error(const struct reduction *r, const double *x, uint64_t first, double extreme)
 {
     double most = 0;
     for (uint64_t i = 0; i < r->count; i++) {
         double error = (double)r->x.error[first + i * r->stride];
-        if (fabs(r->x.value[first + i * r->stride] - extreme) <= 2 * error_allowance(error))
+        if (fabs(x[i * r->stride] - extreme) <= 2 * error_allowance(error))
             most = fmax(most, error);
     }
     return most;
@@ -69,16 +69,19 @@ static double extreme_error(const struct reduction *r, uint64_t first, double ex
 static void reduce_lines(uint64_t first_line, uint64_t lines, void *arg)
 {
     const struct reduction *r = arg;
+    double *values = reference_scratch(r->count, sizeof *values);
     for (uint64_t line = first_line; line < first_line + lines; line++) {
         uint64_t first = line / r->stride * r->stride * r->count + line % r->stride;
-        double value = evaluate_reduction(r->op, !r->floats, (struct line){r->x.value + first, r->count, r->stride});
+        const double *x = gathered_values(&r->x, first, r->count, values);
+        double value = evaluate_reduction(r->op, !r->floats, (struct line){x, r->count, r->stride});
         r->value[line] = value;
         if (!r->error)
             continue;
         double divisor = r->mean ? (double)r->count : 1, rounded = error_root(rounding_power(DTYPE_f32, value));
-        double error = op_traits(r->op).exact ? extreme_error(r, first, value) : sum_error(r, first, value * divisor);
+        double error = op_traits(r->op).exact ? extreme_error(r, x, first, value) : sum_error(r, x, first, value * divisor);
         r->error[line] = (float)error_root(error_power(error / divisor) + (r->mean ? error_power(rounded) : 0));
     }
+    free(values);
 }
 
 kb_ref kb_ref_along_at(const char *name, struct kb_values x, uint32_t axis, const char *file, uint32_t line)
@@ -86,8 +89,10 @@ kb_ref kb_ref_along_at(const char *name, struct kb_values x, uint32_t axis, cons
     uint16_t op = reduction_of(name);
     struct call_site call = {arena_printf("kb_ref_%s", name), file, line};
     reference_begin(call);
-    struct reduction r = {.x = gather(call, x), .op = op, .mean = op_traits(op).reduction == REDUCTION_MEAN, .stride = 1};
-    struct kb_dims dims = r.x.dims;
+    struct kb_dims dims = gathered_shape(call, x).dims;
+    bool last = axis + 1 == dims.rank;                  /* so a line's elements follow one another */
+    struct reduction r = {.x = (last ? gather_raw : gather)(call, x), .op = op,
+                          .mean = op_traits(op).reduction == REDUCTION_MEAN, .stride = 1};
     if (axis >= dims.rank)
         misuse_of(call, "'%s' has %u axes, there is no axis %u", r.x.name, (unsigned)dims.rank, (unsigned)axis);
     r.floats = dtype_is_float(r.x.dtype);
@@ -239,7 +244,7 @@ kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
     reference_begin(call);
     struct softmax s = {.x = gather_floats(call, x)};
     s.columns = s.x.dims.size[s.x.dims.rank - 1];
-    s.value = reference_alloc(s.x.elements, sizeof *s.value);
+    s.value = gathered_place(&s.x);
     s.error = reference_errors(s.x.elements, true);
     reference_each_batch(s.x.elements / s.columns, s.columns, softmax_rows, &s);
     gathered_free(&s.x);
@@ -324,7 +329,7 @@ static kb_ref normed(struct call_site call, struct norm *norm, struct kb_values 
     gathered_check_row(call, &norm->gain, norm->columns, true);
     norm->bias = gather_floats(call, bias);
     gathered_check_row(call, &norm->bias, norm->columns, true);
-    norm->value = reference_alloc(norm->x.elements, sizeof *norm->value);
+    norm->value = gathered_place(&norm->x);
     norm->error = reference_errors(norm->x.elements, true);
     reference_each_batch(norm->x.elements / norm->columns, norm->columns, norm_rows, norm);
     gathered_free(&norm->x);
@@ -355,38 +360,18 @@ static void check_matrix(struct call_site call, const struct gathered *g)
         misuse_of(call, "'%s' is to be a matrix", g->name);
 }
 
-struct moving {
-    const struct gathered *from;
-    double *value;
-    float *error;                                       /* NULL: 0 */
-};
-
-static void move_run(const struct moving *m, uint64_t to, uint64_t from, uint64_t count)
+/* A reference of the operand's elements, moved to `value` and `error`. */
+static kb_ref moved(const struct gathered *g, struct kb_dims dims, double *value, float *error)
 {
-    memcpy(m->value + to, m->from->value + from, count * sizeof *m->value);
-    if (m->error)
-        memcpy(m->error + to, m->from->error + from, count * sizeof *m->error);
-}
-
-/* A reference of the operand's elements, which `move` moves into some of its rows. */
-static kb_ref moved(struct gathered *g, struct kb_dims dims, void (*move)(uint64_t row, uint64_t rows, void *moving))
-{
-    struct moving moving = {g, reference_alloc(g->elements, sizeof *moving.value),
-                            reference_errors(g->elements, g->error)};
-    uint64_t columns = dims.size[dims.rank - 1];
-    reference_each_batch(g->elements / columns, columns, move, &moving);
-    struct reference *ref = reference_new(dims, g->dtype, moving.value, moving.error);
+    struct reference *ref = reference_new(dims, g->dtype, value, error);
     ref->exact = g->exact;
     ref->stored = true;
-    gathered_free(g);
     return reference_end(ref);
 }
 
-static void move_rows(uint64_t row, uint64_t rows, void *moving)
+static kb_ref moved_in_place(const struct gathered *g)
 {
-    const struct moving *m = moving;
-    uint64_t columns = m->from->dims.size[m->from->dims.rank - 1];
-    move_run(m, row * columns, row * columns, rows * columns);
+    return moved(g, g->dims, g->own_value, g->own_error);
 }
 
 kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
@@ -394,7 +379,8 @@ kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
     struct call_site call = {"kb_ref_copy", file, line};
     reference_begin(call);
     struct gathered g = gather(call, from);
-    return moved(&g, g.dims, move_rows);
+    gathered_make_own(&g);
+    return moved_in_place(&g);
 }
 
 kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
@@ -403,18 +389,30 @@ kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
     reference_begin(call);
     struct gathered g = gather(call, from);
     g.exact = true;
-    g.error = NULL;
-    return moved(&g, g.dims, move_rows);
+    free(g.own_error);
+    g.error = g.own_error = NULL;
+    gathered_make_own(&g);
+    return moved_in_place(&g);
 }
 
-/* Block (j, i) for block (i, j). */
-static void exchange_rows(uint64_t row, uint64_t rows, void *moving)
+/* Exchanges blocks (i, j) and (j, i) for all j after i. */
+static void exchange_rows(uint64_t row, uint64_t rows, void *gathered)
 {
-    const struct moving *m = moving;
-    uint64_t blocks = m->from->dims.size[0], columns = m->from->dims.size[1], block = columns / blocks;
+    const struct gathered *g = gathered;
+    uint64_t blocks = g->dims.size[0], columns = g->dims.size[1], block = columns / blocks;
     for (uint64_t i = row; i < row + rows; i++)
-        for (uint64_t j = 0; j < blocks; j++)
-            move_run(m, i * columns + j * block, j * columns + i * block, block);
+        for (uint64_t j = i + 1; j < blocks; j++)
+            for (uint64_t k = 0; k < block; k++) {
+                uint64_t a = i * columns + j * block + k, b = j * columns + i * block + k;
+                double value = g->own_value[a];
+                g->own_value[a] = g->own_value[b];
+                g->own_value[b] = value;
+                if (!g->own_error)
+                    continue;
+                float error = g->own_error[a];
+                g->own_error[a] = g->own_error[b];
+                g->own_error[b] = error;
+            }
 }
 
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
@@ -427,14 +425,22 @@ kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t li
     if (columns % rows)
         misuse_of(call, "the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows", columns, from.name,
                   rows);
-    return moved(&from, from.dims, exchange_rows);
+    gathered_make_own(&from);
+    reference_each_batch(from.elements ? rows : 0, columns, exchange_rows, &from);
+    return moved_in_place(&from);
 }
 
+struct transposition {
+    const struct gathered *from;
+    double *value;
+    float *error;                                       /* NULL: 0 */
+};
+
 /* Row and column of the last two axes exchanged; a few rows of the result at a time, which are near in the operand. */
-static void transpose_rows(uint64_t row, uint64_t rows, void *moving)
+static void transpose_rows(uint64_t row, uint64_t rows, void *transposition)
 {
     enum { NEAR = 8 };
-    const struct moving *m = moving;
+    const struct transposition *m = transposition;
     uint64_t tall = m->from->dims.size[m->from->dims.rank - 2], wide = m->from->dims.size[m->from->dims.rank - 1];
     for (uint64_t i = row, end; i < row + rows; i = end) {
         uint64_t first = i / wide * tall * wide + i % wide;
@@ -458,7 +464,12 @@ kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t lin
         misuse_of(call, "'%s' has one axis", g.name);
     dims.size[dims.rank - 2] = g.dims.size[dims.rank - 1];
     dims.size[dims.rank - 1] = g.dims.size[dims.rank - 2];
-    return moved(&g, dims, transpose_rows);
+    struct transposition t = {&g, reference_alloc(g.elements, sizeof *t.value), reference_errors(g.elements, g.error)};
+    uint64_t columns = dims.size[dims.rank - 1];
+    reference_each_batch(g.elements / columns, columns, transpose_rows, &t);
+    kb_ref ref = moved(&g, dims, t.value, t.error);
+    gathered_free(&g);
+    return ref;
 }
 
 /* ---- reductions of the rows of a matrix */
@@ -518,31 +529,40 @@ static void reduce_columns(uint64_t first, uint64_t count, void *reduction)
     const struct gathered *from = r->from;
     uint64_t rows = from->dims.size[0], columns = from->dims.size[1];
     struct column *all = reference_alloc(count, sizeof *all);
+    double *values = reference_scratch(count, sizeof *values);
+    const double *row_values = gathered_values(from, first, count, values);
     for (uint64_t i = 0; i < count; i++) {
-        double value = from->value[first + i];
+        double value = row_values[i];
         all[i] = (struct column){value, gathered_power(from, first + i), error_power(value)};
         if (r->op == OP_mul)
             all[i].own = all[i].own > 0 ? all[i].own / all[i].powers : 0;
     }
-    for (uint64_t row = 1; row < rows; row++)
-        for (uint64_t i = 0, at = row * columns + first; i < count; i++, at++)
-            join_row(&all[i], r->op, from->dtype, from->value[at], gathered_power(from, at));
+    for (uint64_t row = 1; row < rows; row++) {
+        uint64_t at = row * columns + first;
+        row_values = gathered_values(from, at, count, values);
+        for (uint64_t i = 0; i < count; i++)
+            join_row(&all[i], r->op, from->dtype, row_values[i], gathered_power(from, at + i));
+    }
     for (uint64_t i = 0; i < count; i++) {
         r->value[first + i] = all[i].value;
         if (r->error)
             r->error[first + i] = (float)error_root(column_power(&all[i], r->op, from->dtype, (double)rows));
     }
     free(all);
+    free(values);
 }
 
 static void reduce_integers(const struct gathered *from, uint16_t op, double *value)
 {
     const struct evaluator *join = evaluator_of(op, RELATION_eq);
-    uint64_t columns = from->dims.size[1];
-    for (uint64_t i = 0; i < from->elements; i++) {
-        double y = from->value[i], *to = &value[i % columns];
-        *to = i < columns ? y : dtype_wrapped(from->dtype, join->whole((int64_t)*to, (int64_t)y, 0));
+    uint64_t rows = from->dims.size[0], columns = from->dims.size[1];
+    double *values = reference_scratch(columns, sizeof *values);
+    for (uint64_t row = 0; row < rows; row++) {
+        const double *y = gathered_values(from, row * columns, columns, values);
+        for (uint64_t i = 0; i < columns; i++)
+            value[i] = row == 0 ? y[i] : dtype_wrapped(from->dtype, join->whole((int64_t)value[i], (int64_t)y[i], 0));
     }
+    free(values);
 }
 
 kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *name, const char *file, uint32_t line)
@@ -550,7 +570,7 @@ kb_ref kb_ref_reduce_at(struct kb_values matrix, const char *name, const char *f
     struct call_site call = {"kb_ref_reduce", file, line};
     uint16_t op = row_reduction_of(call, name);
     reference_begin(call);
-    struct gathered from = gather(call, matrix);
+    struct gathered from = gather_raw(call, matrix);
     check_matrix(call, &from);
     struct kb_dims dims = kb_2d(1, from.dims.size[1]);
     uint64_t columns = reference_elements(&dims);

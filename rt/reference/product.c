@@ -30,29 +30,6 @@ static const uint64_t LARGE = UINT64_C(1) << 31;
 
 /* ---- operands */
 
-static void copy_row(struct tensor_row run, void *matrix)
-{
-    struct matrix *m = matrix;
-    uint64_t size = dtype_bytes[m->dtype];
-    store_reach(run.memory, run.offset + run.count * size);
-    memcpy(m->raw + run.position * size, store_at(run.memory, run.offset), run.count * size);
-}
-
-/* Takes an operand over: what was gathered is not used afterwards. */
-static struct matrix matrix_of(struct gathered *g)
-{
-    struct matrix m = {.dtype = g->dtype, .computed = !g->exact, .elements = g->elements, .value = g->own_value,
-                       .error = g->own_error};
-    if (!m.value) {
-        m.value = reference_alloc(g->elements, sizeof *m.value);
-        memcpy(m.value, g->value, g->elements * sizeof *m.value);
-    }
-    if (!m.error && g->error) {
-        m.error = reference_alloc(g->elements, sizeof *m.error);
-        memcpy(m.error, g->error, g->elements * sizeof *m.error);
-    }
-    return m;
-}
 
 static void matrix_free(struct matrix *m)
 {
@@ -446,19 +423,14 @@ static void check_gemm(struct call_site call, const struct gathered *a, const st
         misuse_of(call, "sizes above 2^30 are too large for a reference");
 }
 
-/* Gathers an operand: elements of a tensor remain as they are. */
+/* Gathers an operand, which the matrix takes over: elements of a tensor remain as they are. */
 static struct gathered operand(struct call_site call, struct kb_values from, struct matrix *m)
 {
-    if (!from.tensor) {
-        struct gathered g = gather(call, from);
-        *m = matrix_of(&g);
-        return g;
-    }
-    struct gathered g = gathered_shape(call, from);
-    *m = (struct matrix){.dtype = g.dtype, .elements = g.elements,
-                         .raw = reference_alloc(g.elements, dtype_bytes[g.dtype])};
-    if (g.elements)
-        tensor_each_row(from.tensor, false, copy_row, m);
+    struct gathered g = gather_raw(call, from);
+    if (!g.raw)
+        gathered_make_own(&g);
+    *m = (struct matrix){.dtype = g.dtype, .computed = !g.exact, .elements = g.elements, .raw = g.raw, .value = g.own_value,
+                         .error = g.own_error};
     return g;
 }
 

@@ -143,17 +143,23 @@ void reference_each_batch(uint64_t rows, uint64_t columns, void (*f)(uint64_t ro
 
 /* ---- operands */
 
-struct gathering {
-    double *to;
-    enum dtype dtype;
-};
-
-static void gather_row(struct tensor_row run, void *arg)
+static const uint8_t *row_elements(struct tensor_row run, uint64_t size)
 {
-    const struct gathering *g = arg;
-    uint64_t size = dtype_bytes[g->dtype];
     store_reach(run.memory, run.offset + run.count * size);
-    dtype_to_f64(g->dtype, store_at(run.memory, run.offset), g->to + run.position, run.count);
+    return store_at(run.memory, run.offset);
+}
+
+static void gather_row(struct tensor_row run, void *gathered)
+{
+    struct gathered *g = gathered;
+    dtype_to_f64(g->dtype, row_elements(run, dtype_bytes[g->dtype]), g->own_value + run.position, run.count);
+}
+
+static void gather_raw_row(struct tensor_row run, void *gathered)
+{
+    struct gathered *g = gathered;
+    uint64_t size = dtype_bytes[g->dtype];
+    memcpy(g->raw + run.position * size, row_elements(run, size), run.count * size);
 }
 
 struct gathered gathered_shape(struct call_site call, struct kb_values from)
@@ -212,16 +218,57 @@ struct gathered gather(struct call_site call, struct kb_values from)
     }
     g.value = g.own_value = reference_alloc(g.elements, sizeof *g.value);
     if (from.tensor && g.elements)
-        tensor_each_row(from.tensor, false, gather_row, &(struct gathering){g.own_value, from.tensor->dtype});
+        tensor_each_row(from.tensor, false, gather_row, &g);
     else if (g.elements)
         g.own_value[0] = from.number;
     return g;
+}
+
+struct gathered gather_raw(struct call_site call, struct kb_values from)
+{
+    if (!from.tensor)
+        return gather(call, from);
+    struct gathered g = gathered_shape(call, from);
+    g.raw = reference_alloc(g.elements, dtype_bytes[g.dtype]);
+    if (g.elements)
+        tensor_each_row(from.tensor, false, gather_raw_row, &g);
+    return g;
+}
+
+const double *gathered_values(const struct gathered *g, uint64_t first, uint64_t count, double *to)
+{
+    if (g->value)
+        return g->value + first;
+    dtype_to_f64(g->dtype, g->raw + first * dtype_bytes[g->dtype], to, count);
+    return to;
+}
+
+double *gathered_place(struct gathered *g)
+{
+    double *place = g->own_value;
+    g->own_value = NULL;
+    return place ? place : reference_alloc(g->elements, sizeof *place);
+}
+
+void gathered_make_own(struct gathered *g)
+{
+    if (!g->own_value) {
+        g->own_value = reference_scratch(g->elements, sizeof *g->own_value);
+        memcpy(g->own_value, g->value, g->elements * sizeof *g->own_value);
+    }
+    if (g->error && !g->own_error) {
+        g->own_error = reference_scratch(g->elements, sizeof *g->own_error);
+        memcpy(g->own_error, g->error, g->elements * sizeof *g->own_error);
+    }
+    g->value = g->own_value;
+    g->error = g->own_error;
 }
 
 void gathered_free(struct gathered *g)
 {
     free(g->own_value);
     free(g->own_error);
+    free(g->raw);
 }
 
 struct gathered gather_floats(struct call_site call, struct kb_values from)

@@ -56,15 +56,29 @@ struct gathered {
     struct kb_dims dims;
     uint64_t elements;                                  /* as reference_elements */
     enum dtype dtype;
-    const double *value;
+    const double *value;                                /* NULL: there are raw elements */
     const float *error;                                 /* NULL: 0, as those of tensors are */
     bool exact;                                         /* as tensors are */
     bool is_number;                                     /* one element, of whatever dtype is needed */
     double *own_value;
     float *own_error;
+    uint8_t *raw;                                       /* of a tensor, in its dtype */
 };
 
 struct gathered gather(struct call_site call, struct kb_values from);
+
+/* The same, but elements of a tensor stay raw, which takes less memory: gathered_values has their values. */
+struct gathered gather_raw(struct call_site call, struct kb_values from);
+
+/* Values of some elements: where they are, or computed into `to`. */
+const double *gathered_values(const struct gathered *g, uint64_t first, uint64_t count, double *to);
+
+/* An array for a result of as many elements: that of the operand's values, where nobody else has it, or a new one. The result
+ * may overwrite an element when nobody reads it any more. */
+double *gathered_place(struct gathered *g);
+
+/* Copies values and errors of another reference, so that they can be changed. */
+void gathered_make_own(struct gathered *g);
 
 /* What is known of an operand without its elements. */
 struct gathered gathered_shape(struct call_site call, struct kb_values from);
