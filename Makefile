@@ -171,6 +171,7 @@ $(call in_files,$(addprefix base/,human leave output packed progress) datapass/d
 # These are run at each event, or for each piece of a memory.
 $(call in_files,common/interval_map store/view): private local := $(models) $(fast)
 $(call in_files,why/causes why/sums): private local := $(models) $(dense)
+$(call in_files,timeline/columns timeline/perfetto timeline/timeline): private local := $(models)
 # The front is compiled as a shared library is.
 $(B)/obj/rt/embed/front.o: private local := -Irt $(own) -fPIC
 # It reads and copies all of an instance.

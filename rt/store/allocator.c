@@ -23,6 +23,7 @@ static struct interval_kind blocks = {.size = sizeof(struct kernel_block)};
 
 struct in_use {
     uint64_t host_bytes, host_end;                      /* host_bytes: without what alignment costs */
+    uint64_t kernel_bytes;                              /* of all blocks */
     struct interval_map kernel;
 };
 
@@ -124,10 +125,7 @@ uint64_t allocator_host_bytes(uint32_t memory)
 
 uint64_t allocator_kernel_bytes(uint32_t memory)
 {
-    uint64_t bytes = 0;
-    interval_for(&in_use(memory)->kernel, block, 0, UINT64_MAX)
-        bytes += block->end - block->begin;
-    return bytes;
+    return in_use(memory)->kernel_bytes;
 }
 
 uint64_t allocator_kernel_left(uint32_t memory)
@@ -157,6 +155,7 @@ bool allocator_kernel_take(uint32_t memory, uint64_t bytes, struct call_site cal
     if (gap(from, to) < bytes)
         return false;
     interval_set(kernel, &(struct kernel_block){{.begin = from, .end = from + bytes}, call}.interval);
+    in_use(memory)->kernel_bytes += bytes;
     *offset = from;
     return true;
 }
@@ -168,12 +167,14 @@ bool allocator_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes)
     if (!block || block->begin != offset || block->end - block->begin != bytes)
         return false;
     interval_erase(kernel, block->begin, block->end);
+    in_use(memory)->kernel_bytes -= bytes;
     return true;
 }
 
 void allocator_kernel_ended(uint32_t memory)
 {
     interval_clear(&in_use(memory)->kernel);
+    in_use(memory)->kernel_bytes = 0;
 }
 
 /* ---- for messages */

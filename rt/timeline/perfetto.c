@@ -350,7 +350,8 @@ static RARE uint8_t *event_lengthen(uint8_t *start, const uint8_t *track_end, co
     return start + made_bytes + rest;
 }
 
-static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_event *event)
+/* The begin of an event up to its track, without lengths. */
+static inline uint8_t *put_common(uint8_t *start, uint8_t type, const struct perfetto_event *event)
 {
     memcpy(start, head, sizeof head);
     start[EVENT_TYPE_AT] = type;
@@ -359,6 +360,12 @@ static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_ev
         at = put_value(at, &event->values[i]);
     if (event->source)
         at = put_varint_fast(put_far_key(at, EVENT_SOURCE, WIRE_VARINT), event->source);
+    return at;
+}
+
+static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_event *event)
+{
+    uint8_t *at = put_common(start, type, event);
     for (uint32_t i = 0; i < event->flow_count; i++) {
         uint64_t flow = htole64(event->flows[i]);
         if (!flow)
@@ -423,6 +430,55 @@ void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps)
 {
     uint8_t *at = put_event(events_room(event->flow_count), TYPE_BEGIN, event);
     events_written(put_end(at, event->track, end_ps));
+}
+
+/* ---- slices of the same name and arguments */
+
+void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_event *event)
+{
+    uint8_t bytes[EVENT_MOST];
+    slices->count = (uint8_t)(put_common(bytes, TYPE_BEGIN, event) - bytes);
+    memcpy(slices->bytes, bytes, sizeof slices->bytes);
+}
+
+/* The keys of the track and of the time, which an event has next to each other, with the track between them. */
+struct tail {
+    uint64_t bytes;
+    unsigned count;
+};
+
+static inline struct tail tail_of(uint32_t track)
+{
+    uint8_t bytes[16];
+    uint8_t *end = put_field(bytes, EVENT_TRACK, track);
+    *end++ = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
+    struct tail tail = {.count = (unsigned)(end - bytes)};
+    memcpy(&tail.bytes, bytes, sizeof tail.bytes);
+    return tail;
+}
+
+/* Ends an event, whose fields begin at event_start, with them. */
+static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, unsigned event_start, struct tail tail, uint64_t t_ps)
+{
+    memcpy(at, &tail.bytes, sizeof tail.bytes);
+    at += tail.count;
+    start[event_start - 1] = (uint8_t)(at - 1 - start - event_start);
+    at = put_varint_fast(at, t_ps);
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    return at;
+}
+
+void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint32_t track, uint64_t t_ps,
+                       uint64_t end_ps)
+{
+    uint8_t *start = events_room(0), *at = start + slices->count;
+    struct tail tail = tail_of(track);
+    memcpy(start, slices->bytes, sizeof slices->bytes);
+    if (more)
+        at = put_value(at, more);
+    start = put_tail(start, at, EVENT_START, tail, t_ps);
+    memcpy(start, short_head, sizeof short_head);
+    events_written(put_tail(start, start + SHORT_FIELDS_START, SHORT_START, tail, end_ps));
 }
 
 RARE void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)

@@ -64,6 +64,18 @@ void perfetto_end(uint32_t track, uint64_t t_ps);
 /* A slice without nested slices. */
 void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps);
 
+/* What slices with the same name, source and arguments have in common, as the bytes of their begin up to there. */
+struct perfetto_slices {
+    uint8_t bytes[64], count;
+};
+
+/* `event`: with at most 4 arguments, whose numbers are below 2^32 but for one, and no flows. Its track and time are not used. */
+void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_event *event);
+
+/* Writes one of them, of a track and a time; `more`: an argument that it has besides; NULL: none. */
+void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint32_t track, uint64_t t_ps,
+                       uint64_t end_ps);
+
 /* An event without duration. */
 void perfetto_instant(const struct perfetto_event *event);
 

@@ -14,6 +14,7 @@
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/fail.h"
+#include "common/key_table.h"
 #include "launch/host_request.h"
 #include "launch/launch.h"
 #include "launch/watchdog.h"
@@ -56,7 +57,8 @@ struct sent {
 };
 
 struct ring_tracks {
-    struct ring_tracks *next;
+    struct key_link link;                               /* by both PEs */
+    struct ring_tracks *next;                           /* of the same destination */
     uint32_t source;                                    /* the PE that sends */
     struct lane lane;
     struct ARRAY(struct sent) sent;                     /* that are not received, by time */
@@ -71,7 +73,7 @@ struct pe_tracks {
     uint64_t kernel_bytes;                              /* of the TCM, that its kernel has allocated */
     bool acted;                                         /* its kernel has in this instant */
     uint32_t rings_track;
-    struct ring_tracks *rings;
+    struct ring_tracks *rings, *last_ring;
 };
 
 /* A kernel, and how far its slices are written. */
@@ -97,6 +99,7 @@ static struct {
     uint32_t root, links, *sips, *sip_links, *cubes, *cube_links, *memories;  /* tracks; 0: not made yet */
     struct lane *resources[RESOURCE_KINDS], requests;
     struct pe_tracks *pes;
+    struct key_table rings;
     struct ARRAY(struct frame) frames;                  /* by serial number of the kernel, from 1 on */
     struct ARRAY(const struct pe *) acted;              /* PEs whose kernels have, in this instant */
     uint32_t *node_texts;                               /* names of nodes as arguments, by rank; 0: not made yet */
@@ -637,17 +640,22 @@ static void tile_queued(const struct token *token)
 
 /* ---- rings */
 
-static struct ring_tracks *ring_of(const struct pe *destination, uint32_t source)
+static RARE struct ring_tracks *ring_new(uint32_t destination, uint32_t source, uint64_t key)
 {
-    struct pe_tracks *tracks = pe_tracks(destination);
-    struct ring_tracks **link = &tracks->rings;
-    while (*link && (*link)->source != source)
-        link = &(*link)->next;
-    if (!*link) {
-        *link = arena_alloc(1, sizeof **link);
-        (*link)->source = source;
-    }
-    return *link;
+    struct pe_tracks *tracks = &timeline.pes[destination];
+    struct ring_tracks *ring = arena_alloc(1, sizeof *ring);
+    ring->source = source;
+    *(tracks->rings ? &tracks->last_ring->next : &tracks->rings) = ring;
+    tracks->last_ring = ring;
+    key_table_add(&timeline.rings, &ring->link, key);
+    return ring;
+}
+
+static struct ring_tracks *ring_of(uint32_t destination, uint32_t source)
+{
+    uint64_t key = (uint64_t)destination << 32 | source;
+    struct ring_tracks *ring = key_table_find(&timeline.rings, key);
+    return ring ? ring : ring_new(destination, source, key);
 }
 
 static void message_sent(const struct command *send)
@@ -659,7 +667,7 @@ static void message_sent(const struct command *send)
             continue;
         struct sent sent = {command_cause(send), now_ps, send->ask.bytes, message_flow(send, i),
                             perfetto_source(send->ask.file, send->ask.line)};
-        *array_add(&ring_of(destination, pe_number(send->pe))->sent) = sent;
+        *array_add(&ring_of(peers.pe[i], pe_number(send->pe))->sent) = sent;
     }
 }
 
@@ -686,7 +694,7 @@ static void message_received(const struct command *receive, const struct command
 {
     if (pe_tracks(receive->pe)->hidden)
         return;
-    struct ring_tracks *ring = ring_of(receive->pe, pe_number(send->pe));
+    struct ring_tracks *ring = ring_of(pe_number(receive->pe), pe_number(send->pe));
     struct cause cause = command_cause(send);
     size_t i = 0;
     while (ring->sent.at[i].send.kernel != cause.kernel || ring->sent.at[i].send.number != cause.number)
@@ -820,20 +828,58 @@ static struct actor actor_of(struct cause cause)
     return last;
 }
 
+/* Reservations of the same cause, of as many bytes and on the same route. A message has several, one a link. */
+struct reservations {
+    struct cause cause;
+    uint64_t bytes;
+    const struct route *route;                          /* of a message that takes a link; NULL: something else is reserved */
+    bool known, hidden;
+    struct perfetto_slices slices;                      /* count 0: none was written yet */
+};
+
+enum { RESERVATIONS_BITS = 8 };
+
+static struct reservations *reservations_of(struct cause cause, uint64_t bytes, const struct route *route)
+{
+    static struct reservations all[1 << RESERVATIONS_BITS];
+    uint64_t key = ((uint64_t)cause.kernel << 32 | cause.number) + (uintptr_t)route + bytes;
+    struct reservations *those = &all[hash_bits(key, RESERVATIONS_BITS)];
+    if (those->known && those->cause.kernel == cause.kernel && those->cause.number == cause.number && those->bytes == bytes
+        && those->route == route)
+        return those;
+    *those = (struct reservations){cause, bytes, route, true, actor_of(cause).hidden, {.count = 0}};
+    return those;
+}
+
+static void reservations_begin(struct reservations *those)
+{
+    struct perfetto_value values[4];
+    uint32_t count = 0;
+    values[count++] = (struct perfetto_value){those->cause.kernel ? ARGUMENT_command : ARGUMENT_request, false, those->cause.number};
+    values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, those->bytes};
+    if (those->route) {
+        values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(those->route->from_rank)};
+        values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(those->route->to_rank)};
+    }
+    perfetto_slices_make(&those->slices, &(struct perfetto_event){.name = actor_of(those->cause).name, .value_count = count,
+                                                                  .values = values});
+}
+
 static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
                      uint64_t end_ps)
 {
     if (kind == RESOURCE_NODE)
         return;
     struct lane *lane = &timeline.resources[kind][number];
+    const struct route *route = NULL;
     if (kind == RESOURCE_LINK) {
         if (!lane->class)
             lane->class = link_class(number) + 1;
         link_takes(lane->class - 1, start_ps, end_ps, bytes);
+        route = observed_message->route;
     }
-    struct cause cause = observed_cause;
-    struct actor actor = actor_of(cause);
-    if (actor.hidden) {
+    struct reservations *those = reservations_of(observed_cause, bytes, route);
+    if (those->hidden) {
         timeline.left_out.other_pes++;
         return;
     }
@@ -844,18 +890,11 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
         struct lane_place place = resource_place(kind, number);
         lane->track = perfetto_track(place.parent, place.name, place.rank);
     }
-    struct perfetto_value values[5];
-    uint32_t count = 0;
-    values[count++] = (struct perfetto_value){cause.kernel ? ARGUMENT_command : ARGUMENT_request, false, cause.number};
-    values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, bytes};
-    if (kind == RESOURCE_LINK) {
-        const struct route *route = observed_message->route;
-        values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(route->from_rank)};
-        values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(route->to_rank)};
-    }
-    if (start_ps > asked_ps)                            /* behind what several links have in common, which compresses well */
-        values[count++] = (struct perfetto_value){ARGUMENT_waited_ps, false, start_ps - asked_ps};
-    perfetto_slice(&(struct perfetto_event){lane->track, actor.name, start_ps, .value_count = count, .values = values}, end_ps);
+    if (!those->slices.count)
+        reservations_begin(those);
+    struct perfetto_value waited = {ARGUMENT_waited_ps, false, start_ps - asked_ps};
+    /* That is behind what several links have in common, which compresses well. */
+    perfetto_slice_of(&those->slices, start_ps > asked_ps ? &waited : NULL, lane->track, start_ps, end_ps);
 }
 
 /* ---- requests of the host, at the end of the run. They are few: there is no limit to their number. */
