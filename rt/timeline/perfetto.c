@@ -457,13 +457,36 @@ static inline struct tail tail_of(uint32_t track)
     return tail;
 }
 
+/* A time as a varint. Its bytes but for the first two are those of most times nearby, and are looked up. */
+static inline uint8_t *put_time(uint8_t *at, uint64_t t_ps)
+{
+    enum { KNOWN_BITS = 6, LOW_BITS = 14 };
+    static struct {
+        uint64_t high, bytes;                           /* the number of bytes is above them, in the last byte */
+    } all[1 << KNOWN_BITS], *known;
+    uint64_t high = t_ps >> LOW_BITS, low = (t_ps & 0x7f) | (t_ps << 1 & 0x7f00) | 0x8080;
+    if (!high || high >> 42)
+        return put_varint_fast(at, t_ps);
+    known = &all[high & ((1 << KNOWN_BITS) - 1)];
+    if (__builtin_expect(known->high != high, 0)) {
+        uint8_t bytes[16] = {0};
+        uint64_t count = (uint64_t)(put_long_varint(bytes, high) - bytes);
+        memcpy(&known->bytes, bytes, sizeof known->bytes);
+        known->bytes = le64toh(known->bytes) | count << 56;
+        known->high = high;
+    }
+    uint64_t bytes = htole64(known->bytes << 16 | low);
+    memcpy(at, &bytes, sizeof bytes);
+    return at + 2 + (known->bytes >> 56);
+}
+
 /* Ends an event, whose fields begin at event_start, with them. */
 static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, unsigned event_start, struct tail tail, uint64_t t_ps)
 {
     memcpy(at, &tail.bytes, sizeof tail.bytes);
     at += tail.count;
     start[event_start - 1] = (uint8_t)(at - 1 - start - event_start);
-    at = put_varint_fast(at, t_ps);
+    at = put_time(at, t_ps);
     start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     return at;
 }
