@@ -10,11 +10,12 @@ enum { COLUMNS_MOST = 1 << 14, COLUMN_BITS = 6 };       /* a column has 2^6 ps f
 struct column {
     int64_t delta;                                      /* of the changes in it, */
     __int128 area;                                      /* and each one times what is left of the column then */
-};
+} __attribute__((packed, aligned(8)));
 
 struct columns {
     uint64_t from_ps;
     unsigned bits;                                      /* of their width */
+    uint64_t used;                                      /* columns behind these have had no change yet */
     struct column *at;
 };
 
