@@ -93,36 +93,6 @@ def has_option(program, option):
     return f"{option} " in subprocess.run([program, "run", "--help"], capture_output=True, text=True, check=True).stdout
 
 
-def timeline(setting):
-    """Every event is simulated on both sides. The run has fewer slices than a timeline may have."""
-    program = ref_sip(setting)
-    options = exact(program, "run")
-    if not options or not has_option(program, "--timeline"):
-        raise NotMeasured("run has no --timeline")
-    command = (program, "run", "gemm", "--data", "off")
-    plain, zipped = setting.path("gemm.pftrace"), setting.path("gemm.pftrace.gz")
-    on, compressed, off = in_turn(setting.pairs, lambda: cpu_s(*command, "--timeline", plain),
-                                  lambda: cpu_s(*command, "--timeline", zipped), lambda: cpu_s(*command, *options))
-    cost, more = ratio(on, off), ratio(compressed, off)
-    return Result(times(cost), max(cost, more) <= 3, f"{duration(median(on))} of CPU time with --timeline FILE of "
-                  f"{os.path.getsize(plain) / 1e6:.3g} MB (gemm --data off on ref_sip), {duration(median(off))} without; "
-                  f"{times(more)} with FILE.gz of {os.path.getsize(zipped) / 1e6:.3g} MB",
-                  {"ratio": cost, "ratio_gz": more, "on": on, "gz": compressed, "off": off})
-
-
-def why(setting):
-    """Every event is simulated on both sides."""
-    program = ref_sip(setting)
-    options = exact(program, "run")
-    if not options or not has_option(program, "--why"):
-        raise NotMeasured("run has no --why")
-    command = (program, "run", "gemm", "--data", "off")
-    on, off = in_turn(setting.pairs, lambda: cpu_s(*command, "--why"), lambda: cpu_s(*command, *options))
-    cost = ratio(on, off)
-    return Result(times(cost), cost <= 2, f"{duration(median(on))} of CPU time with --why (gemm --data off on ref_sip), "
-                  f"{duration(median(off))} without", {"ratio": cost, "on": on, "off": off})
-
-
 def checks(setting):
     """What --profile says of the checks at the end of a run, against the simulation."""
     hosts, = in_turn(setting.pairs, lambda: bench_host(setting, "--data", "off", "--profile", bench="gemm"))
@@ -180,6 +150,61 @@ def library_benches(setting):
     program = setting.simulator(os.path.join(ROOT, "topologies", "ref_sip.yaml"))
     listed = subprocess.run([program, "list"], capture_output=True, text=True, check=True).stdout
     return program, re.findall(r"^(\w+): .*\(kernels/", listed, re.MULTILINE)
+
+
+def beside_exact(setting, *watched):
+    """Runs of each bench of the library with every event simulated, and the same with the options of each of `watched`. Of each
+    of these, how many times as long all of them take, the bench that takes most times as long, and the CPU times of the sums."""
+    program, benches = library_benches(setting)
+    options = exact(program, "run")
+    if not options or not has_option(program, watched[0][0]):
+        raise NotMeasured(f"run has no {watched[0][0]}")
+
+    def seconds(words):
+        return {bench: cpu_s(program, "run", bench, "--data", "off", *words) for bench in benches}
+
+    *on, off = in_turn(setting.pairs, *(lambda words=words: seconds(words) for words in (*watched, options)))
+    sums = [[sum(each.values()) for each in runs] for runs in (*on, off)]
+    costs = [{bench: ratio([each[bench] for each in runs], [each[bench] for each in off]) for bench in benches} for runs in on]
+    return [ratio(those, sums[-1]) for those in sums[:-1]], [max((each[bench], bench) for bench in benches) for each in costs], \
+        sums, costs
+
+
+def timeline_sizes(setting):
+    """Of the timelines of all benches of the library: their bytes, those of the files that are compressed, and the slices, each
+    of which has one packet that ends it."""
+    program, benches = library_benches(setting)
+    path = setting.path("sizes.pftrace")
+    plain = zipped = slices = 0
+    for bench in benches:
+        cpu_s(program, "run", bench, "--data", "off", "--timeline", path)
+        cpu_s(program, "run", bench, "--data", "off", "--timeline", path + ".gz")
+        plain, zipped = plain + os.path.getsize(path), zipped + os.path.getsize(path + ".gz")
+        with open(path, "rb") as file:
+            slices += len(re.findall(rb"\x50\x01\x5a.\x48\x02\x58", file.read(), re.DOTALL))
+    return plain, zipped, slices
+
+
+def timeline(setting):
+    """Every event is simulated on both sides. The runs have fewer slices than a timeline may have."""
+    path = setting.path("library.pftrace")
+    (cost, more), (worst, worst_gz), (on, compressed, off), costs = \
+        beside_exact(setting, ("--timeline", path), ("--timeline", path + ".gz"))
+    plain, zipped, slices = timeline_sizes(setting)
+    return Result(times(max(cost, more)), max(cost, more) <= 3, f"{duration(median(compressed))} of CPU time with --timeline FILE.gz, "
+                  f"{duration(median(on))} with FILE, {duration(median(off))} without: the benches of the library --data off on "
+                  f"ref_sip, whole processes; {worst_gz[1]} costs most, {times(worst_gz[0])}, with FILE {worst[1]}, "
+                  f"{times(worst[0])}; {zipped / slices:.3g} bytes a slice in FILE.gz, {plain / slices:.3g} in FILE",
+                  {"ratio": cost, "ratio_gz": more, "on": on, "gz": compressed, "off": off, "worst": worst_gz[0],
+                   "worst_bench": worst_gz[1], "benches": costs[1], "slices": slices, "bytes": plain, "bytes_gz": zipped})
+
+
+def why(setting):
+    """Every event is simulated on both sides."""
+    (cost,), ((worst, bench),), (on, off), costs = beside_exact(setting, ("--why",))
+    return Result(times(cost), cost <= 2, f"{duration(median(on))} of CPU time with --why, {duration(median(off))} without: the "
+                  f"benches of the library --data off on ref_sip, whole processes; {bench} costs most, {times(worst)}",
+                  {"ratio": cost, "on": on, "off": off, "worst": worst, "worst_bench": bench, "benches": costs[0]})
 
 
 def library(setting, goal, *options):
