@@ -142,7 +142,8 @@ uint64_t allocator_kernel_left(uint32_t memory)
 
 bool allocator_kernel_take(uint32_t memory, uint64_t bytes, struct call_site call, uint64_t *offset)
 {
-    struct interval_map *kernel = &in_use(memory)->kernel;
+    struct in_use *use = in_use(memory);
+    struct interval_map *kernel = &use->kernel;
     uint64_t from = above_host(memory), to = limit(memory);
     assert(bytes > 0);
     interval_for(kernel, block, 0, UINT64_MAX) {
@@ -155,26 +156,28 @@ bool allocator_kernel_take(uint32_t memory, uint64_t bytes, struct call_site cal
     if (gap(from, to) < bytes)
         return false;
     interval_set(kernel, &(struct kernel_block){{.begin = from, .end = from + bytes}, call}.interval);
-    in_use(memory)->kernel_bytes += bytes;
+    use->kernel_bytes += bytes;
     *offset = from;
     return true;
 }
 
 bool allocator_kernel_free(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    struct interval_map *kernel = &in_use(memory)->kernel;
+    struct in_use *use = in_use(memory);
+    struct interval_map *kernel = &use->kernel;
     const struct interval *block = interval_find(kernel, offset);
     if (!block || block->begin != offset || block->end - block->begin != bytes)
         return false;
     interval_erase(kernel, block->begin, block->end);
-    in_use(memory)->kernel_bytes -= bytes;
+    use->kernel_bytes -= bytes;
     return true;
 }
 
 void allocator_kernel_ended(uint32_t memory)
 {
-    interval_clear(&in_use(memory)->kernel);
-    in_use(memory)->kernel_bytes = 0;
+    struct in_use *use = in_use(memory);
+    interval_clear(&use->kernel);
+    use->kernel_bytes = 0;
 }
 
 /* ---- for messages */
