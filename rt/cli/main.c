@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "common/arena.h"
 #include "common/completion.h"
 #include "common/diag.h"
@@ -144,6 +145,7 @@ static int run_subcommand_of(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    heap_begin();
     const char *slash = strrchr(argv[0], '/');
     program_name = slash ? slash + 1 : argv[0];
     signal(SIGXFSZ, SIG_IGN);                           /* the write to a file that must not grow fails instead */

@@ -27,9 +27,10 @@ static struct arena_block {
 static struct arena_block *block_new(size_t bytes)
 {
     size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct arena_block *block = calloc(1, sizeof(*block) + size);
+    struct arena_block *block = malloc(sizeof(*block) + size);
     if (!block)
         die("out of memory for %zu bytes:", size);
+    block->used = 0;
     block->size = size;
     block->older = newest;
     newest = block;
@@ -47,7 +48,7 @@ void *arena_alloc(size_t count, size_t size)
         block = block_new(bytes);
     void *memory = block->bytes + block->used;
     block->used += bytes;
-    return memory;
+    return memset(memory, 0, bytes);
 }
 
 struct arena_mark arena_mark(void)
@@ -62,10 +63,8 @@ void arena_release(struct arena_mark mark)
         free(newest);
         newest = older;
     }
-    if (!newest)
-        return;
-    memset(newest->bytes + mark.used, 0, newest->used - mark.used);
-    newest->used = mark.used;
+    if (newest)
+        newest->used = mark.used;
 }
 
 static void exchange_arenas(void)

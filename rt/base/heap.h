@@ -1,0 +1,9 @@
+/* heap.h: where the memory of a simulator that is a program of its own comes from. */
+#ifndef KB_HEAP_H
+#define KB_HEAP_H
+
+/* Asks the system for huge pages for the heap, before the first malloc. A run that takes 40 MB of small pages spends a fifth of
+ * its time in faults. Changes nothing where the system, its C library or a limit on address space does not allow it. */
+void heap_begin(void);
+
+#endif
