@@ -189,18 +189,34 @@ struct waiting {
     };
 };
 
-enum { WAITING_MOST = 1 << 16, HOLDING_MOST = 1 << 15 };
+enum { BLOCK = 1 << 10, WAITING_MOST = 1 << 16, HOLDING_MOST = 1 << 15 };
 
-static struct ARRAY(struct waiting) waiting;
+/* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
+static struct waiting *blocks[WAITING_MOST / BLOCK];
+static size_t waiting;                                  /* how many wait */
 static size_t holding;                                  /* those of them that have a maker or are strided */
 static struct pool strided;
 
+static inline struct waiting *waiting_at(size_t i)
+{
+    return &blocks[i / BLOCK][i % BLOCK];
+}
+
+static void block_make(struct waiting **block)
+{
+    *block = malloc(BLOCK * sizeof **block);
+    if (!*block)
+        die("no memory for what memories wait for:");
+}
+
 static void wait_to_apply(struct waiting one)
 {
-    if (waiting.count == WAITING_MOST || holding == HOLDING_MOST)
+    if (waiting == WAITING_MOST || holding == HOLDING_MOST)
         apply_all();
+    if (!blocks[waiting / BLOCK])
+        block_make(&blocks[waiting / BLOCK]);
     holding += one.maker != NULL;
-    *array_add(&waiting) = one;
+    *waiting_at(waiting++) = one;
 }
 
 static void wait_strided(const struct view *to, const struct view *from, struct op_ref *maker)
@@ -240,13 +256,13 @@ void contents_compute(const struct view *view, struct op_ref *maker)
 /* Drops what waits, done or not. */
 static void drop_all(void)
 {
-    for (size_t i = 0; i < waiting.count; i++) {
-        const struct waiting *one = &waiting.at[i];
+    for (size_t i = 0; i < waiting; i++) {
+        const struct waiting *one = waiting_at(i);
         op_ref_drop(one->bytes ? one->maker : one->strided->maker);
         if (!one->bytes)
             pool_give_back(&strided, one->strided);
     }
-    waiting.count = holding = 0;
+    waiting = holding = 0;
 }
 
 static void apply_strided(const struct waiting *one)
@@ -286,8 +302,8 @@ static void apply(const struct waiting *one)
 
 static void apply_all(void)
 {
-    for (size_t i = 0; i < waiting.count; i++)
-        apply(&waiting.at[i]);
+    for (size_t i = 0; i < waiting; i++)
+        apply(waiting_at(i));
     drop_all();
 }
 
@@ -329,7 +345,8 @@ void contents_reset(void)
     free(memories);
     memories = NULL;
     array_free(&messages);
-    array_free(&waiting);
+    for (size_t i = 0; i < WAITING_MOST / BLOCK; i++)
+        blocks[i] = array_freed(blocks[i]);
     pool_release(&strided);
     pieces_reset();
 }
