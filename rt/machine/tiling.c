@@ -288,13 +288,21 @@ static void planned_make(struct command *command, const struct planned_tile *pla
     command->planned = tiles;
 }
 
+/* How many shapes the corners have, at most: one for each size of tiles that add, one for each size of those that store,
+ * and the last tile's. */
+static uint64_t corner_shapes_most(const struct command *command)
+{
+    uint64_t sizes = (1 + (command->edge_row != UINT64_MAX)) * (1 + (command->edge_column != UINT64_MAX));
+    return sizes * (1 + (command->tiles_k > 1)) + 1;
+}
+
 /* Lists the shapes, and copies the epilogues and the tiles that were planned. Only a gemm's tiles are of several kinds. */
 static void list_shapes(struct command *command, const struct planned_tile *planned)
 {
     struct request *ask = &command->ask;
     uint64_t epilogues = ask->epilogues * sizeof *ask->epilogue, tiles = planned ? command->tiles : 0;
     uint64_t shapes = planned ? shapes_count(planned, tiles) : 4 * TILE_KINDS;
-    uint64_t stages = (planned ? shapes : 8) * (ask->epilogues + STAGES_MOST);
+    uint64_t stages = (planned ? shapes : corner_shapes_most(command)) * (ask->epilogues + STAGES_MOST);
     struct tile *tile = command_plan(command, tiles * sizeof *tile + shapes * sizeof *command->shapes
                                                   + stages * sizeof(struct stage) + epilogues);
     command->shapes = (struct tile_shape *)(tile + tiles);
