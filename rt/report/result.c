@@ -4,6 +4,8 @@
  * of rows; a chunk whose commands are all complete goes to a spool: memory up to a bound, then a temporary file. */
 #include "result.h"
 
+#include <stdlib.h>
+
 #include "common/arena.h"
 #include "common/array.h"
 #include "common/diag.h"
@@ -189,11 +191,11 @@ static bool is_complete(const struct tl *tl, uint32_t number)
     return complete_ps != NOT_COMPLETE && complete_ps <= until_ps(tl->launch);
 }
 
-static void write_command(struct json *json, const struct tl *tl, uint32_t number)
+static void write_command(struct json *json, const char *pe, const struct tl *tl, uint32_t number)
 {
     struct command_row row = command_row(tl, number);
     json_object(json, NULL);
-    json_string(json, "pe", pe_name(tl->pe));
+    json_string(json, "pe", pe);
     json_u64(json, "n", number);
     json_string(json, "do", command_words[row.kind]);
     json_u64(json, "submitted_ps", row.submitted_ps);
@@ -275,9 +277,12 @@ static void write_launch(struct json *json, const struct launch *launch, bool wi
         write_pe(json, &launch->runs[i]);
     json_array_end(json);
     json_array(json, "commands");
-    for (uint32_t i = 0; command_rows_observer.watches && i < launch->count; i++)
-        for (uint32_t number = 0; is_submitted(&launch->runs[i].tl, number); number++)
-            write_command(json, &launch->runs[i].tl, number);
+    for (uint32_t i = 0; command_rows_observer.watches && i < launch->count; i++) {
+        const struct tl *tl = &launch->runs[i].tl;
+        const char *pe = pe_name(tl->pe);
+        for (uint32_t number = 0; is_submitted(tl, number); number++)
+            write_command(json, pe, tl, number);
+    }
     json_array_end(json);
     if (launch->failed)
         write_failure(json, &launch->failed->tl.failure, launch->failed->tl.pe);
@@ -372,10 +377,16 @@ void json_write_file(FILE *file, void (*fill)(struct json *, void *), void *arg)
     write_object(file, false, fill, arg);
 }
 
+/* A result with a row for each command has megabytes: it is written in large blocks, if nothing was written before. */
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
 {
+    enum { BLOCK_BYTES = 1 << 16 };
+    char *block = output->file == stdout ? NULL : malloc(BLOCK_BYTES);
+    if (block)
+        setvbuf(output->file, block, _IOFBF, BLOCK_BYTES);
     write_object(output->file, false, fill, arg);
     output_close(output);
+    free(block);
 }
 
 void json_write_line(const struct output *output, void (*fill)(struct json *, void *), void *arg)
