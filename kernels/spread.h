@@ -8,8 +8,9 @@
 
 #include "levels.h"
 
-/* A batch is what is stored together: messages of neighbouring elements. One is filled, one awaited, one stored. */
-enum { SPREAD_BATCHES = 3, SPREAD_MESSAGES = 8 };
+/* A batch is what is stored together: messages of neighbouring elements. One is filled, some are awaited, so that senders are ahead
+ * of what has come, and one is stored. */
+enum { SPREAD_MESSAGES = 4, SPREAD_AWAITED = 2, SPREAD_BATCHES = SPREAD_AWAITED + 2 };
 
 struct spread {
     struct tl *tl;
@@ -110,7 +111,7 @@ static inline struct tl_shard spread_buffer(struct spread *spread, struct indice
     bool fits = batch->messages < SPREAD_MESSAGES && batch->range.first + batch->range.count == range.first &&
                 batch->range.count + range.count <= spread->room;
     if (batch->messages && !fits) {
-        spread_store(spread, &spread->batch[(spread->filled + SPREAD_BATCHES - 1) % SPREAD_BATCHES]);
+        spread_store(spread, &spread->batch[(spread->filled + SPREAD_BATCHES - SPREAD_AWAITED) % SPREAD_BATCHES]);
         batch = &spread->batch[++spread->filled % SPREAD_BATCHES];
     }
     if (batch->messages == 0) {
