@@ -156,7 +156,7 @@ KB_BENCH(all_gather, "every PE gets the blocks of all PEs",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, "add", c.p);
-    struct all_gather_args args = {in, out, c.order, c.chunk, spread_ranks(levels), group};
+    struct all_gather_args args = {in, out, c.order, c.chunk, spread_ranks(levels, 0), group};
     kb_future launch = algorithm == RING ? kb_launch(all_gather_ring, c.pes, &args)
                                          : kb_launch(all_gather_multicast, c.pes, &args);
     kb_wait(launch);

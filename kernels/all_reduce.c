@@ -13,8 +13,9 @@
  *
  * Multicast: within a SIP, vectors are reduced by messages, and a few leads get the result, each a share of it, in their TCMs.
  * Between SIPs, whose messages pass one switch one after the other, leads move the longest pieces that there can be: SIPs in groups
- * give each other their shares, while they reduce the next ones, until each has one of its group; these are halved over the groups,
- * or reduced in a tree if they are short; and each lead sends what it has then to all ranks at once (spread.h).
+ * give each other their shares, while they reduce the next ones, until each has one of its group; a few groups get a block of each
+ * from all others at once, or all of it in a tree if it is short; and they send what they have then to all ranks at once
+ * (spread.h).
  *
  * auto estimates the time of each and takes the shortest. */
 #include "spread.h"
@@ -28,6 +29,7 @@ struct all_reduce_args {
     struct spread_ranks ranks;
     kb_tensor lead;                                     /* a row for each lead of each SIP */
     uint32_t leads, group;                              /* of a SIP; SIPs that collect shares in one of them each */
+    uint32_t owners;                                    /* groups that get blocks of a share */
     uint32_t windows;                                   /* of the vector */
     uint64_t chunk;                                     /* elements that go through a SIP as a message */
     bool has_data;                                      /* false: levels do not follow what p PEs reduce through p memories */
@@ -69,14 +71,6 @@ static struct indices peer_block(struct indices range, const struct peers *peers
     return (struct indices){range.first + block.first, block.count};
 }
 
-/* What the peer with an index, and those that differ from it in lower bits than `mask`, hold together of a range. */
-static struct indices peer_held(struct indices range, const struct peers *peers, uint32_t at, uint32_t mask)
-{
-    uint64_t first = peer_block(range, peers, at & ~(mask - 1)).first;
-    struct indices last = peer_block(range, peers, at | (mask - 1));
-    return (struct indices){first, last.first + last.count - first};
-}
-
 static void meet(struct tl *tl, struct notices *notices, uint32_t rank)
 {
     notify(tl, notices, rank);
@@ -100,20 +94,24 @@ static void recv_all(struct tl *tl, uint32_t rank, struct tl_shard buffer, uint6
 enum { LEAD_MESSAGES = 2 };
 
 enum { GROUP_MOST = 4 };                                /* SIPs of a group: more have more messages than their links take time */
+enum { OWNERS_MOST = 16 };
 
-/* A lead's share of the vector, which SIPs whose numbers follow one another, a group, collect in one of them, its owner. A row of
- * the tensor `lead` has places for the share of each of the group; that of the lead's own SIP is the first. */
+/* A lead's share of the vector, which the members of a group of SIPs collect in one of them, its owner: SIP s is member s / groups of
+ * group s % groups. A row of the tensor `lead` has places for the share of each member; that of the owner itself is the first. */
 struct lead {
     struct tl *tl;
     const struct all_reduce_args *arg;
+    enum kb_dtype dtype;
     uint64_t n, longest, message;                       /* elements of the vector; of a share, of a message at most */
-    uint32_t number, sip, owner;                        /* of the share, and this SIP; the SIP of the group that collects it */
-    struct indices share;
-    uint64_t got;                                       /* elements of it */
+    uint32_t number, sip;                               /* of the share, and this SIP */
     uint32_t groups, at;                                /* of SIPs; that of this one */
-    struct peers owners;                                /* the leads of those of all groups; short shares: of the first */
-    struct transfers passed;                            /* to the owner */
-    bool sends;                                         /* in messages what others store: shares are short */
+    uint32_t member, owner;                             /* of the group: this SIP; that which collects the share */
+    struct indices share;
+    uint64_t got;                                       /* elements of it that are received or will be */
+    bool given;                                         /* to the owner */
+    struct peers owners;                                /* of the share: the leads of the groups that get a block, or a short one */
+    struct transfers results, passed;                   /* from PEs of this SIP; to the owner */
+    bool sends, sends_blocks;                           /* in messages what is stored or loaded otherwise: it is short */
 };
 
 static struct indices share_of(const struct lead *lead, uint64_t number)
@@ -124,7 +122,7 @@ static struct indices share_of(const struct lead *lead, uint64_t number)
 static uint32_t lead_rank(const struct lead *lead, uint64_t sip, uint64_t number)
 {
     const struct levels *levels = &lead->arg->levels;
-    return (uint32_t)((sip * levels->cubes + number) * levels->pes);
+    return spread_lead(&lead->arg->ranks, (uint32_t)(sip * levels->cubes + number));
 }
 
 /* Which of a group collects a share. */
@@ -133,28 +131,29 @@ static uint32_t share_owner(const struct lead *lead, uint64_t number)
     return (uint32_t)(number * lead->arg->group / lead->arg->leads);
 }
 
-/* The leads of a SIP are the first PEs of its first cubes. */
+/* The leads of a SIP are PEs of its first cubes, one of each. */
 static bool is_lead(const struct lead *lead)
 {
-    return tl_pe(lead->tl) % lead->arg->levels.pes == 0 && lead->number < lead->arg->leads;
+    return tl_pe(lead->tl) % lead->arg->levels.pes == lead->arg->ranks.lead && lead->number < lead->arg->leads;
 }
 
 static struct lead lead_of(struct tl *tl, const struct all_reduce_args *arg)
 {
     const struct levels *levels = &arg->levels;
     struct tl_shard out = flattened(tl_my_shard(tl, arg->out));
-    uint32_t cube = tl_pe(tl) / levels->pes, group = arg->group;
-    struct lead lead = {.tl = tl, .arg = arg, .n = out.shape[0], .longest = block_longest(out.shape[0], arg->leads),
+    uint32_t cube = tl_pe(tl) / levels->pes;
+    struct lead lead = {.tl = tl, .arg = arg, .dtype = out.dtype, .n = out.shape[0],
+                        .longest = block_longest(out.shape[0], arg->leads),
                         .message = spread_longest(tl, out.dtype, arg->chunk_bytes),
-                        .number = cube % levels->cubes, .sip = cube / levels->cubes};
-    uint32_t first = share_owner(&lead, lead.number), stride = group * levels->cubes * levels->pes;
-    lead.owner = lead.sip / group * group + first;
+                        .number = cube % levels->cubes, .sip = cube / levels->cubes, .groups = levels->sips / arg->group};
+    lead.at = lead.sip % lead.groups;
+    lead.member = lead.sip / lead.groups;
+    lead.owner = share_owner(&lead, lead.number);
     lead.share = share_of(&lead, lead.number);
-    lead.groups = levels->sips / group;
-    lead.at = lead.sip / group;
     lead.sends = lead.longest <= LEAD_MESSAGES * lead.message;
-    uint32_t owners = lead.sends ? 1 : lead.groups;
-    lead.owners = (struct peers){lead_rank(&lead, first, lead.number), stride, owners, lead.at % owners};
+    lead.sends_blocks = block_longest(lead.longest, arg->owners) <= lead.message;
+    lead.owners = (struct peers){lead_rank(&lead, lead.owner * lead.groups, lead.number), levels->cubes * levels->pes,
+                                 arg->owners, lead.at % arg->owners};
     return lead;
 }
 
@@ -170,152 +169,214 @@ static struct tl_shard lead_own(const struct lead *lead, uint64_t place, struct 
     return lead_part(lead, lead->sip, place, lead->number, range);
 }
 
-/* The place for the share of a SIP at the owner. */
-static uint32_t lead_place(const struct lead *lead, uint32_t sip)
+/* A SIP of this group, and its lead of a share. */
+static uint32_t member_sip(const struct lead *lead, uint32_t member)
 {
-    return (sip + lead->arg->group - lead->owner % lead->arg->group) % lead->arg->group;
+    return member % lead->arg->group * lead->groups + lead->at;
+}
+
+static uint32_t member_rank(const struct lead *lead, uint32_t member, uint32_t number)
+{
+    return lead_rank(lead, member_sip(lead, member), number);
+}
+
+/* The place for the share of a member at the owner. */
+static uint32_t lead_place(const struct lead *lead, uint32_t member)
+{
+    return (member + lead->arg->group - lead->owner) % lead->arg->group;
+}
+
+/* The lead of the share in the member of a group that owns it. */
+static uint32_t owner_rank(const struct lead *lead, uint32_t group)
+{
+    return lead->owners.first + group * lead->owners.stride;
+}
+
+/* Adds what is got of another one's share to a range of this one. */
+static void lead_add(const struct lead *lead, struct tl_shard got, struct indices range)
+{
+    struct tl_shard mine = lead_own(lead, 0, range);
+    tl_math(lead->tl, lead->arg->op, mine, got, mine);
 }
 
 /* Begins to give this SIP's share to its owner. */
 static void lead_pass(struct lead *lead)
 {
     struct tl *tl = lead->tl;
-    if (lead->sip == lead->owner)
-        return;
     struct tl_shard mine = lead_own(lead, 0, lead->share);
+    uint32_t owner = member_rank(lead, lead->owner, lead->number);
     if (lead->sends)
-        send_all(tl, &lead->passed, lead_rank(lead, lead->owner, lead->number), mine, lead->message);
+        send_all(tl, &lead->passed, owner, mine, lead->message);
     else
-        transfers_add(tl, &lead->passed, tl_store_async(tl, lead_part(lead, lead->owner, lead_place(lead, lead->sip),
-                                                                      lead->number, lead->share), mine));
+        transfers_add(tl, &lead->passed, tl_store_async(tl, lead_part(lead, member_sip(lead, lead->owner),
+                                                                      lead_place(lead, lead->member), lead->number, lead->share),
+                                                        mine));
 }
 
-/* Of the leads that have this one's place among those of their owners, that whose share is collected by SIP `i` of the group. */
-static uint32_t lead_of_owner(const struct lead *lead, uint32_t i)
+/* Of the leads that have this one's place among those of their owners, that whose share is collected by a member. */
+static uint32_t lead_of_owner(const struct lead *lead, uint32_t member)
 {
     uint32_t each = lead->arg->leads / lead->arg->group;
-    return i * each + lead->number % each;
+    return member % lead->arg->group * each + lead->number % each;
 }
 
-/* The lead that tells owners what a SIP has stored with them: that of the SIP before it, which has its share last. */
-static uint32_t lead_teller(const struct lead *lead, uint32_t sip)
+/* The lead that tells owners what a member has stored with them: that whose share it has stored last. */
+static uint32_t lead_teller(const struct lead *lead, uint32_t member)
 {
-    uint32_t group = lead->arg->group;
-    return lead_rank(lead, sip, lead_of_owner(lead, (sip + group - 1) % group));
+    return member_rank(lead, member, lead_of_owner(lead, member + lead->arg->group - 1));
 }
 
-/* Tells all owners at once that they have this SIP's shares: one notice for the switch. */
+/* Tells all owners at once that they have the shares that this SIP stores with them: one notice for the switch. */
 static void lead_tell(struct lead *lead, struct notices *notices)
 {
     struct tl *tl = lead->tl;
-    uint32_t group = lead->arg->group, first = lead->sip / group * group, teller = lead_teller(lead, lead->sip);
+    uint32_t group = lead->arg->group, teller = lead_teller(lead, lead->member);
     uint32_t owners[GROUP_MOST], count = 0;
     if (teller != tl_pe(tl)) {
         notify(tl, notices, teller);
         return;
     }
-    for (uint32_t i = 0; i < group; i++) {
-        uint32_t number = lead_of_owner(lead, i), mine = lead_rank(lead, lead->sip, number);
-        if (first + i == lead->sip)
-            continue;
+    for (uint32_t i = 1; i < group; i++) {
+        uint32_t number = lead_of_owner(lead, lead->member + i), mine = member_rank(lead, lead->member, number);
         if (mine != teller)
             await_notice(tl, notices, mine);
-        owners[count++] = lead_rank(lead, first + i, number);
+        owners[count++] = member_rank(lead, lead->member + i, number);
     }
     tl_multicast(tl, owners, count, notices->out);
 }
 
-/* The owner adds up the shares of its group. The SIP before it gives its share first (round_of). */
+/* The owner adds up the shares of its group. The member before it gives its share first, and the one after it last (round_of). */
 static void lead_collect(struct lead *lead, struct notices *notices)
 {
     struct tl *tl = lead->tl;
-    uint32_t group = lead->arg->group, first = lead->owner / group * group;
-    transfers_wait(tl, &lead->passed);
-    if (lead->sip != lead->owner && !lead->sends)
-        lead_tell(lead, notices);
-    if (lead->sip != lead->owner || lead->share.count == 0)
-        return;
-    for (uint32_t i = group - 1; i > 0; i--) {
-        uint32_t sip = first + (lead->owner + i) % group;
-        struct tl_shard mine = lead_own(lead, 0, lead->share), got = lead_own(lead, lead_place(lead, sip), lead->share);
+    transfers_wait(tl, &lead->results);
+    for (uint32_t i = lead->arg->group - 1; i > 0; i--) {
+        struct tl_shard got = lead_own(lead, i, lead->share);
         if (lead->sends)
-            recv_all(tl, lead_rank(lead, sip, lead->number), got, lead->message);
+            recv_all(tl, member_rank(lead, lead->owner + i, lead->number), got, lead->message);
         else
-            await_notice(tl, notices, lead_teller(lead, sip));
-        tl_math(tl, lead->arg->op, mine, got, mine);
+            await_notice(tl, notices, lead_teller(lead, (lead->owner + i) % lead->arg->group));
+        lead_add(lead, got, lead->share);
     }
 }
 
-/* Loads a range of another owner's share and adds it to that of this one. */
-static void lead_add(const struct lead *lead, uint32_t owner, struct indices range)
+/* The place for a range of another lead's share. */
+static struct tl_shard lead_got(const struct lead *lead, struct indices range)
 {
-    struct tl *tl = lead->tl;
-    struct tl_shard mine = lead_own(lead, 0, range), got = lead_own(lead, 1, (struct indices){lead->share.first, range.count});
-    tl_load_into(tl, got, lead_part(lead, owner * lead->arg->group + lead->owner % lead->arg->group, 0, lead->number, range));
-    tl_math(tl, lead->arg->op, mine, got, mine);
+    return lead_own(lead, 1, (struct indices){lead->share.first, range.count});
 }
 
-/* The same with short ranges, which are sent. */
-static void lead_exchange(const struct lead *lead, uint32_t rank, struct indices given, struct indices kept)
+/* A range of the share in another group. */
+static struct tl_shard lead_other(const struct lead *lead, uint32_t group, struct indices range)
 {
-    struct tl *tl = lead->tl;
-    struct transfers sends = {.begun = 0};
-    if (given.count)
-        send_all(tl, &sends, rank, lead_own(lead, 0, given), lead->message);
-    if (kept.count) {
-        struct tl_shard mine = lead_own(lead, 0, kept), got = lead_own(lead, 1, (struct indices){lead->share.first, kept.count});
-        recv_all(tl, rank, got, lead->message);
-        tl_math(tl, lead->arg->op, mine, got, mine);
-    }
-    transfers_wait(tl, &sends);
+    return lead_part(lead, lead->owner * lead->groups + group, 0, lead->number, range);
 }
 
 /* Reduces a short share over all groups, in a tree. The first of them gets the sum. */
 static void lead_tree(const struct lead *lead)
 {
+    struct tl *tl = lead->tl;
     uint32_t kept = 0;
-    for (uint32_t count = lead->groups; count > 1 && lead->at < count; count = kept) {
+    for (uint32_t count = lead->groups; count > 1 && lead->at < count && lead->share.count; count = kept) {
         kept = kb_ceil_div(count, 2);
         bool gives = lead->at >= kept;
         uint32_t other = gives ? lead->at - kept : lead->at + kept;
-        struct indices none = {lead->share.first, 0};
-        if (other < count)
-            lead_exchange(lead, lead->owners.first + other * lead->owners.stride, gives ? lead->share : none,
-                          gives ? none : lead->share);
-    }
-}
-
-/* Which owner's block of a share is the sender's with a number. The switch serves SIPs in the order of their numbers, so that the
- * first ones end their steps last, behind what others send already. Their blocks come last, and those of four SIPs that follow
- * one another in the vector are stored together. */
-static uint32_t owner_of_sender(uint32_t owners, uint32_t number)
-{
-    return owners % 4 == 0 ? (owners / 4 - 1 - number / 4) * 4 + number % 4 : owners - 1 - number;
-}
-
-/* Reduces the share over its owners; each keeps its block. This goes by halving if their number is a power of two, else block by
- * block. */
-static void lead_reduce(const struct lead *lead, struct notices *notices)
-{
-    const struct peers *all = &lead->owners;
-    bool halves = power_of_two(all->count);
-    for (uint32_t mask = all->count / 2; halves && mask > 0; mask >>= 1) {
-        uint32_t peer = all->at ^ mask, rank = peer_rank(all, peer);
-        struct indices kept = peer_held(lead->share, all, all->at, mask), given = peer_held(lead->share, all, peer, mask);
-        if (lead->share.count * mask <= LEAD_MESSAGES * lead->message * all->count) {
-            lead_exchange(lead, rank, given, kept);
-            continue;
+        struct transfers sends = {.begun = 0};
+        if (gives) {
+            send_all(tl, &sends, owner_rank(lead, other), lead_own(lead, 0, lead->share), lead->message);
+        } else if (other < count) {
+            recv_all(tl, owner_rank(lead, other), lead_got(lead, lead->share), lead->message);
+            lead_add(lead, lead_got(lead, lead->share), lead->share);
         }
-        meet(lead->tl, notices, rank);
-        if (kept.count)
-            lead_add(lead, peer, kept);
+        transfers_wait(tl, &sends);
     }
-    if (halves)
-        return;
-    struct indices block = peer_block(lead->share, all, all->at);
-    peers_barrier(lead->tl, notices, all);
-    for (uint32_t i = 1; i < all->count && block.count; i++)
-        lead_add(lead, (all->at + i) % all->count, block);
+}
+
+/* Which PE of an owner's cube loads the block from the group `i` places further: the owner itself from the next one. */
+static uint32_t lead_loader(const struct lead *lead, uint32_t owner, uint32_t i)
+{
+    uint32_t pes = lead->arg->levels.pes, rank = owner_rank(lead, owner);
+    return rank / pes * pes + (rank + i % lead->groups + pes - 1) % pes;
+}
+
+static struct indices owner_block(const struct lead *lead, uint32_t owner)
+{
+    return peer_block(lead->share, &lead->owners, owner);
+}
+
+/* Whether the lead of this cube is that of a SIP that owns a block of its share. */
+static bool owns_block(const struct lead *lead)
+{
+    return lead->number < lead->arg->leads && lead->member == lead->owner && lead->at < lead->owners.count;
+}
+
+/* Gives the owners of a share their blocks of it: tells those PEs that load them, or sends them if they are short. */
+static void lead_give(const struct lead *lead, struct notices *notices)
+{
+    struct tl *tl = lead->tl;
+    uint32_t ranks[OWNERS_MOST], count = 0;
+    struct transfers sends = {.begun = 0};
+    for (uint32_t owner = 0; owner < lead->owners.count; owner++) {
+        struct indices block = owner_block(lead, owner);
+        if (owner == lead->at)
+            continue;
+        if (lead->sends_blocks && block.count)
+            send_all(tl, &sends, owner_rank(lead, owner), lead_own(lead, 0, block), lead->message);
+        ranks[count++] = lead_loader(lead, owner, lead->at + lead->groups - owner);
+    }
+    if (count && !lead->sends_blocks)
+        tl_multicast(tl, ranks, count, notices->out);
+    transfers_wait(tl, &sends);
+}
+
+/* Loads the block of this cube's owner from all groups. A PE has one engine that loads, so that each of the cube loads from some
+ * groups and sends the owner what it gets. Groups come in the order in which the switch serves them. */
+static void lead_load(const struct lead *lead, struct notices *notices)
+{
+    struct tl *tl = lead->tl;
+    struct indices block = owner_block(lead, lead->at);
+    bool owns = is_lead(lead);
+    for (uint32_t from = 0; from < lead->groups && block.count; from++) {
+        uint32_t loader = lead_loader(lead, lead->at, from + lead->groups - lead->at);
+        struct transfers sends = {.begun = 0};
+        if (from == lead->at || (tl_pe(tl) != loader && !owns))
+            continue;
+        struct tl_shard got = owns ? lead_got(lead, block) : tl_alloc(tl, lead->dtype, block.count);
+        if (lead->sends_blocks) {
+            if (owns)
+                recv_all(tl, owner_rank(lead, from), got, lead->message);
+        } else if (tl_pe(tl) == loader) {
+            await_notice(tl, notices, owner_rank(lead, from));
+            tl_load_into(tl, got, lead_other(lead, from, block));
+            if (!owns)
+                send_all(tl, &sends, owner_rank(lead, lead->at), got, lead->message);
+        } else {
+            recv_all(tl, loader, got, lead->message);
+        }
+        if (owns)
+            lead_add(lead, got, block);
+        transfers_wait(tl, &sends);
+        if (!owns)
+            tl_free(tl, got);
+    }
+}
+
+/* Reduces the share of this cube's lead over all SIPs. */
+static void lead_reduce(struct lead *lead, struct notices *notices)
+{
+    if (is_lead(lead) && lead->member != lead->owner) {
+        transfers_wait(lead->tl, &lead->passed);
+        if (!lead->sends)
+            lead_tell(lead, notices);
+    } else if (is_lead(lead) && lead->share.count) {
+        lead_collect(lead, notices);
+        if (lead->sends)
+            lead_tree(lead);
+        else
+            lead_give(lead, notices);
+    }
+    if (owns_block(lead) && !lead->sends)
+        lead_load(lead, notices);
 }
 
 /* What two ranges have in common. */
@@ -327,16 +388,17 @@ static struct indices range_common(struct indices a, struct indices b)
 
 /* ---- a SIP's vectors in chunks, which are messages
  *
- * Chunk i is added up in each cube by the PE with number i % pes, in each row of cubes by that PE of one of them, and over the rows
- * by that PE of one of these cubes, which sends the result to the leads. A PE loads its own vector only: no two meet at a memory,
- * and what they send takes less time than what they load.
+ * Chunk i is added up in each cube by the PE with number i % pes, in each column of cubes by that PE of one of them, and over the
+ * columns by that PE of one of these cubes, which sends the result to the leads. A PE loads its own vector only: no two meet at a
+ * memory, and what they send takes less time than what they load. Columns are added up in their middle, to which the ways are
+ * short, and not in the first row, which has the leads: what these give other SIPs holds up all that moves along that row.
  *
  * A round has a chunk for each PE of a cube. SIPs of a group take the rounds in different orders: first those of the share that the
- * next SIP collects, and those of their own share last. In each step a PE loads its chunks of a round and sends those of the round
- * before; it adds up those of its cube, and of its row, that were sent in the step before, and those of its column one step later.
- * So no PE waits for one that is late by less than a step. A PE receives what another one sends it in the order in which that one
- * sends. */
-enum chunk_level { CHUNK_CUBE, CHUNK_ROW, CHUNK_SIP, CHUNK_RESULT, CHUNK_LEVELS };
+ * next SIP collects, and those of their own share last. In each step a PE sends its chunks of a round, while two more are loaded;
+ * it adds up those of its column that were sent in the step before, those of its cube, and those over the columns. A lead receives
+ * in the next step and does not wait, unless its share is complete. A PE receives what another one sends it in the order in which
+ * that one sends. */
+enum chunk_level { CHUNK_CUBE, CHUNK_COLUMN, CHUNK_SIP, CHUNK_RESULT, CHUNK_LEVELS };
 enum { CHUNK_BUFFERS = 3 };                             /* of each level, for steps that follow one another */
 
 struct chunks {
@@ -344,10 +406,10 @@ struct chunks {
     struct lead *lead;
     uint64_t chunk, rounds;
     struct tl_shard in;
-    tl_handle load;
     struct peers peers[CHUNK_LEVELS];
     struct chunk_buffer {
         struct tl_shard memory;                         /* a chunk for each peer, which it adds up */
+        tl_handle load;
         struct transfers sends;
     } buffer[CHUNK_LEVELS][CHUNK_BUFFERS];
 };
@@ -356,14 +418,18 @@ struct chunks {
 static uint64_t round_of(const struct chunks *chunks, uint64_t step)
 {
     uint32_t group = chunks->lead->arg->group;
-    return (step + (chunks->lead->sip % group + 1) * chunks->rounds / group) % chunks->rounds;
+    return (step + (chunks->lead->member + 1) * chunks->rounds / group) % chunks->rounds;
 }
 
 /* Which of the peers of a level adds up the sums of a PE's chunk of a round. */
 static uint32_t chunk_adder(const struct chunks *chunks, enum chunk_level level, uint64_t round, uint32_t pe)
 {
-    uint32_t in_row = chunks->peers[CHUNK_ROW].count;
-    return level == CHUNK_CUBE ? pe : (uint32_t)((round + (level == CHUNK_ROW ? pe : pe / in_row)) % chunks->peers[level].count);
+    uint32_t rows = chunks->peers[CHUNK_COLUMN].count, middle = kb_max(rows, 3) - 2;    /* rows without the first and the last */
+    if (level == CHUNK_CUBE)
+        return pe;
+    if (level == CHUNK_COLUMN)
+        return (rows > 1) + (uint32_t)((round + pe) % middle);
+    return (uint32_t)((round + pe / middle) % chunks->peers[level].count);
 }
 
 static struct indices chunk_of(const struct chunks *chunks, uint64_t round, uint32_t pe)
@@ -388,8 +454,11 @@ static void chunks_load(struct chunks *chunks, uint64_t step)
     struct chunk_buffer *to = chunk_buffer(chunks, CHUNK_CUBE, step);
     uint64_t most = chunks->peers[CHUNK_CUBE].count * chunks->chunk;
     struct indices range = range_window((struct indices){0, chunks->lead->n}, round_of(chunks, step) * most, most);
-    chunks->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
-                                 subrange(chunks->tl, chunks->in, range));
+    if (step >= chunks->rounds)
+        return;
+    transfers_wait(chunks->tl, &to->sends);
+    to->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
+                             subrange(chunks->tl, chunks->in, range));
 }
 
 /* Sends this PE's chunks of a round to the PEs of the cube. */
@@ -398,9 +467,8 @@ static void chunks_send(struct chunks *chunks, uint64_t step)
     struct tl *tl = chunks->tl;
     const struct peers *cube = &chunks->peers[CHUNK_CUBE];
     struct chunk_buffer *from = chunk_buffer(chunks, CHUNK_CUBE, step);
-    tl_wait(tl, chunks->load);
-    if (step + 1 < chunks->rounds)
-        chunks_load(chunks, step + 1);
+    tl_wait(tl, from->load);
+    chunks_load(chunks, step + 2);
     for (uint32_t i = 1; i < cube->count; i++) {
         uint32_t pe = (cube->at + i) % cube->count;
         uint64_t count = chunk_of(chunks, round_of(chunks, step), pe).count;
@@ -474,7 +542,7 @@ static void chunk_level(struct chunks *chunks, enum chunk_level level, uint64_t 
         transfers_add(tl, &to->sends, tl_send_async(tl, peer_rank(next, adder), sum));
 }
 
-/* A lead receives the results of a step's round, and passes its share on after the last one. */
+/* A lead begins to receive the results of a step's round. */
 static void chunks_results(struct chunks *chunks, uint64_t step)
 {
     struct lead *lead = chunks->lead;
@@ -484,15 +552,24 @@ static void chunks_results(struct chunks *chunks, uint64_t step)
     uint64_t round = round_of(chunks, step);
     for (uint32_t pe = 0; pe < cube->count; pe++) {
         struct indices both = range_common(chunk_of(chunks, round, pe), lead->share);
-        uint32_t x = chunk_adder(chunks, CHUNK_ROW, round, pe), y = chunk_adder(chunks, CHUNK_SIP, round, pe);
-        uint32_t in_sip = y * chunks->peers[CHUNK_ROW].count + x;
+        uint32_t y = chunk_adder(chunks, CHUNK_COLUMN, round, pe), x = chunk_adder(chunks, CHUNK_SIP, round, pe);
+        uint32_t in_sip = y * chunks->peers[CHUNK_SIP].count + x;
         uint32_t rank = (uint32_t)(lead->sip * lead->arg->levels.cubes + in_sip) * cube->count + pe;
         if (both.count && rank != tl_pe(chunks->tl))
-            tl_recv(chunks->tl, rank, lead_own(lead, 0, both));
+            transfers_add(chunks->tl, &lead->results, tl_recv_async(chunks->tl, rank, lead_own(lead, 0, both)));
         lead->got += both.count;
-        if (both.count && lead->got == lead->share.count)
-            lead_pass(lead);
     }
+}
+
+/* It gives its share to the owner when it has all of it. */
+static void chunks_pass(struct chunks *chunks)
+{
+    struct lead *lead = chunks->lead;
+    if (!is_lead(lead) || lead->member == lead->owner || lead->got < lead->share.count || lead->given || lead->share.count == 0)
+        return;
+    transfers_wait(chunks->tl, &lead->results);
+    lead->given = true;
+    lead_pass(lead);
 }
 
 /* The cubes of a row: as many as there are rows, or more. */
@@ -512,19 +589,21 @@ static void reduce_chunks(struct lead *lead, const struct peers *cube, const str
         .tl = tl, .lead = lead, .chunk = lead->arg->chunk,
         .rounds = kb_ceil_div(lead->n, lead->arg->chunk * cube->count),
         .in = flattened(tl_my_shard(tl, lead->arg->in)),
-        .peers = {*cube, {sip->first + y * in_row * sip->stride, sip->stride, in_row, x},
-                  {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y}, only(tl_pe(tl))}};
+        .peers = {*cube, {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y},
+                  {sip->first + y * in_row * sip->stride, sip->stride, in_row, x}, only(tl_pe(tl))}};
     for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++)
         chunk_buffer(&chunks, i / CHUNK_BUFFERS, i)->memory =
             tl_alloc(tl, chunks.in.dtype, chunks.peers[i / CHUNK_BUFFERS].count * chunks.chunk);
     chunks_load(&chunks, 0);
-    for (uint64_t step = 0; step < chunks.rounds + 3; step++) {
+    chunks_load(&chunks, 1);
+    for (uint64_t step = 0; step < chunks.rounds + 2; step++) {
         if (step < chunks.rounds)
             chunks_send(&chunks, step);
-        chunk_level(&chunks, CHUNK_CUBE, step - 1);
-        chunks_results(&chunks, step - 3);
-        chunk_level(&chunks, CHUNK_SIP, step - 2);
-        chunk_level(&chunks, CHUNK_ROW, step - 1);
+        chunk_level(&chunks, CHUNK_COLUMN, step - 1);
+        chunks_results(&chunks, step - 2);
+        chunks_pass(&chunks);
+        chunk_level(&chunks, CHUNK_CUBE, step);
+        chunk_level(&chunks, CHUNK_SIP, step - 1);
     }
     for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++) {
         struct chunk_buffer *buffer = chunk_buffer(&chunks, i / CHUNK_BUFFERS, i);
@@ -533,19 +612,19 @@ static void reduce_chunks(struct lead *lead, const struct peers *cube, const str
     }
 }
 
-/* What is sent to all ranks, in the order of shares: each owner's block of them. */
+/* What is sent to all ranks, in the order of the vector: each owner's block of each share. */
 static struct indices sender_block(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
     uint32_t owners = lead->owners.count;
-    return peer_block(share_of(lead, sender / owners), &lead->owners, owner_of_sender(owners, (uint32_t)(sender % owners)));
+    return peer_block(share_of(lead, sender / owners), &lead->owners, (uint32_t)(sender % owners));
 }
 
 static uint32_t sender_rank(const void *of, uint64_t sender)
 {
     const struct lead *lead = of;
-    uint32_t owners = lead->owners.count, owner = owner_of_sender(owners, (uint32_t)(sender % owners));
-    return lead_rank(lead, owner * lead->arg->group + share_owner(lead, sender / owners), sender / owners);
+    uint64_t number = sender / lead->owners.count, group = sender % lead->owners.count;
+    return lead_rank(lead, share_owner(lead, number) * lead->groups + group, number);
 }
 
 static void load_of_share(struct tl *tl, const void *of, struct tl_shard buffer, struct indices range)
@@ -560,15 +639,8 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     struct peers cube = level_peers(tl, levels, LEVEL_CUBE), sip = level_peers(tl, levels, LEVEL_SIP);
     struct lead lead = lead_of(tl, arg);
     uint32_t owners = lead.owners.count;
-    bool owns = lead.number < arg->leads && lead.sip == lead.owner;     /* this cube has the lead of an owner */
     reduce_chunks(&lead, &cube, &sip);
-    if (is_lead(&lead))
-        lead_collect(&lead, &notices);
-    if (is_lead(&lead) && owns && owners > 1)
-        lead_reduce(&lead, &notices);
-    else if (is_lead(&lead) && owns)
-        lead_tree(&lead);
-    owns = owns && lead.at < owners;
+    lead_reduce(&lead, &notices);
     notices_close(tl, &notices);
 
     struct spread spread;
@@ -576,7 +648,7 @@ KB_KERNEL(all_reduce_multicast, struct all_reduce_args)
     uint64_t count = (uint64_t)arg->leads * owners;
     spread_all(&spread, &(struct senders){
         .count = count, .longest = block_longest(lead.longest, owners),
-        .mine = owns ? lead.number * owners + owner_of_sender(owners, lead.owners.at) : count,
+        .mine = owns_block(&lead) ? lead.number * owners + lead.at : count,
         .in_turn = !lead.sends,
         .part = sender_block, .rank = sender_rank, .load = load_of_share, .of = &lead});
 }
@@ -898,13 +970,13 @@ static struct kb_work windows_bound(struct kb_pes pes, const struct levels *l, u
     return bound;
 }
 
-/* The leads of each SIP, with their shares. */
-static struct kb_pes lead_pes(struct kb_pes pes, const struct levels *l, uint32_t leads)
+/* Which PE of a cube is a lead: one that is near other SIPs, so that what goes there takes no links between PEs of its cube. */
+static uint32_t lead_pe(struct kb_pes pes, const struct levels *l)
 {
-    uint32_t *lead = kb_array(uint32_t, l->sips * leads), count = l->sips * leads;
-    for (uint32_t i = 0; i < count; i++)
-        lead[i] = pes.pe[(i / leads * l->cubes + i % leads) * l->pes];
-    return (struct kb_pes){lead, count};
+    uint32_t far = pes.pe[pes.count - 1], best = 0;
+    for (uint32_t i = 1; l->sips > 1 && i < l->pes; i++)
+        best = kb_latency_ps(far, pes.pe[i]) < kb_latency_ps(far, pes.pe[best]) ? i : best;
+    return best;
 }
 
 /* Whether shares of a number of leads go in so few messages that a tree takes the fewest. */
@@ -934,7 +1006,7 @@ struct lead_numbers {
 static struct lead_numbers lead_numbers(const struct collective *c, const struct levels *l)
 {
     uint64_t size = c->element_bytes, message = kb_max(spread_message_bytes(c->chunk) / size, 1);
-    uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 2, 2 * c->n / (message * l->pes)));
+    uint64_t rounds = kb_max(kb_ceil_div(c->n, message * l->pes), kb_min(l->cubes / 4, 2 * c->n / (message * l->pes)));
     uint64_t chunk = kb_ceil_div(c->n, rounds * l->pes), buffer = tcm_padded(chunk * size);
     uint64_t row = cubes_in_row(l->cubes), buffers = CHUNK_BUFFERS * (l->pes + row + l->cubes / row + 1) * buffer;
     buffers = kb_max(buffers, SPREAD_BATCHES * tcm_padded(message * size)) + 2 * 64;
@@ -945,62 +1017,104 @@ static struct lead_numbers lead_numbers(const struct collective *c, const struct
     return (struct lead_numbers){1, 0, chunk};
 }
 
-/* What leads of a share, of `share` bytes, give its owners, or with a mask what the owners in groups whose numbers differ in one
- * bit give each other. */
-static void add_shares(kb_traffic traffic, struct kb_pes leads, const struct levels *l, uint32_t group, uint32_t mask,
-                       uint64_t share)
+/* Who moves what between SIPs. */
+struct lead_pes {
+    struct kb_pes pes;                                  /* of each SIP, as many as there are shares */
+    uint32_t shares, group, groups, owners;             /* owners: of a share, that send it to all ranks */
+    uint64_t share;                                     /* bytes */
+};
+
+/* What owners take to get blocks from all groups: more owners have shorter ones, but more messages, besides a notice of each group. */
+static uint64_t blocks_ps(const struct collective *c, const struct lead_pes *leads, uint32_t owners)
 {
-    uint32_t in_sip = leads.count / l->sips;
-    for (uint32_t i = 0; i < leads.count; i++) {
-        uint32_t sip = i / in_sip, number = i % in_sip, owner = sip / group * group + number * group / in_sip;
-        uint32_t to = (owner / group ^ mask) * group + owner % group;
-        if (sip != to && (mask == 0 || sip == owner) && to < l->sips)
-            kb_traffic_add(traffic, leads.pe[i], leads.pe[to * in_sip + number], mask ? share * mask * group / l->sips : share);
-    }
+    uint64_t others = leads->groups - 1, heads = leads->shares * (owners * others + leads->groups);
+    return kb_max(kb_move_ps(leads->shares / leads->group * others * (leads->share / owners), kb_attrs.pcie_bw_bps),
+                  switch_ps(c->sips, heads));
 }
 
-/* What the owners in the later ones of `count` groups give those in the `kept` first ones. */
-static void add_tree_step(kb_traffic traffic, struct kb_pes leads, const struct levels *l, uint32_t group, uint32_t count,
-                          uint32_t kept, uint64_t share)
+static struct lead_pes lead_pes_of(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
 {
-    uint32_t in_sip = leads.count / l->sips;
-    for (uint32_t i = kept * group * in_sip; i < count * group * in_sip; i++)
-        if (i / in_sip % group == i % in_sip * group / in_sip)
-            kb_traffic_add(traffic, leads.pe[i], leads.pe[i - kept * group * in_sip], share);
+    uint32_t shares = number->leads, count = l->sips * shares, *pe = kb_array(uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        pe[i] = c->pes.pe[(i / shares * l->cubes + i % shares) * l->pes + lead_pe(c->pes, l)];
+    struct lead_pes leads = {{pe, count}, shares, number->group, l->sips / number->group, 1,
+                             c->n * c->element_bytes / kb_max(shares, 1)};
+    if (shares == 0 || shares_short(c, shares))
+        return leads;
+    leads.owners = kb_min(leads.groups, 2);             /* what one owner gets would not fit into lead_row */
+    for (uint32_t owners = 4; owners <= kb_min(leads.groups, OWNERS_MOST); owners *= 2)
+        leads.owners = blocks_ps(c, &leads, owners) < blocks_ps(c, &leads, leads.owners) ? owners : leads.owners;
+    return leads;
 }
 
-/* What the owners send to the last PE: all of the vector, which takes no link twice. */
-static void add_spread(kb_traffic traffic, struct kb_pes pes, struct kb_pes leads, const struct levels *l, uint32_t group,
-                       uint64_t bytes)
+/* The lead of a share in a member of a group, from the owner on. */
+static uint32_t lead_in(const struct lead_pes *leads, uint32_t at, uint32_t member, uint32_t number)
 {
-    uint32_t in_sip = leads.count / l->sips;
-    for (uint32_t i = 0; i < leads.count; i++)
-        if (i / in_sip % group == i % in_sip * group / in_sip && leads.pe[i] != pes.pe[pes.count - 1])
-            kb_traffic_add(traffic, leads.pe[i], pes.pe[pes.count - 1], bytes / leads.count * group);
+    uint32_t owner = number * leads->group / leads->shares, sip = (owner + member) % leads->group * leads->groups + at;
+    return leads->pes.pe[sip * leads->shares + number];
 }
 
-static struct kb_work multicast_bound(struct kb_pes pes, const struct levels *l, struct kb_pes leads, uint32_t group,
-                                      bool tree, uint64_t bytes)
+static uint64_t lead_latency_ps(const struct lead_pes *leads)
+{
+    return leads->pes.count > 1 ? kb_latency_ps(leads->pes.pe[0], leads->pes.pe[leads->pes.count - 1]) : 0;
+}
+
+/* What members give the owners of shares. */
+static void add_shares(kb_traffic traffic, const struct lead_pes *leads)
+{
+    for (uint32_t number = 0; number < leads->shares; number++)
+        for (uint32_t i = leads->groups; i < leads->groups * leads->group; i++)
+            kb_traffic_add(traffic, lead_in(leads, i % leads->groups, i / leads->groups, number),
+                           lead_in(leads, i % leads->groups, 0, number), leads->share);
+}
+
+/* The blocks of long shares that owners get. */
+static void add_blocks(kb_traffic traffic, const struct lead_pes *leads)
+{
+    for (uint32_t number = 0; number < leads->shares; number++)
+        for (uint32_t i = 0; i < leads->groups * leads->owners; i++)
+            if (i % leads->groups != i / leads->groups)
+                kb_traffic_add(traffic, lead_in(leads, i % leads->groups, 0, number),
+                               lead_in(leads, i / leads->groups, 0, number), leads->share / leads->owners);
+}
+
+/* What those in the later ones of `count` groups give those in the `kept` first ones. */
+static void add_tree_step(kb_traffic traffic, const struct lead_pes *leads, uint32_t count, uint32_t kept)
+{
+    for (uint32_t number = 0; number < leads->shares; number++)
+        for (uint32_t i = kept; i < count; i++)
+            kb_traffic_add(traffic, lead_in(leads, i, 0, number), lead_in(leads, i - kept, 0, number), leads->share);
+}
+
+/* What the owners send to one PE: all of the vector, which takes no link twice. */
+static void add_spread(kb_traffic traffic, const struct lead_pes *leads, uint32_t pe)
+{
+    for (uint32_t number = 0; number < leads->shares; number++)
+        for (uint32_t i = 0; i < leads->owners; i++)
+            if (lead_in(leads, i, 0, number) != pe)
+                kb_traffic_add(traffic, lead_in(leads, i, 0, number), pe, leads->share / leads->owners);
+}
+
+static struct kb_work multicast_bound(const struct collective *c, const struct levels *l, const struct lead_pes *leads)
 {
     struct kb_work bound = {.traffic = kb_traffic_new()};
-    uint32_t in_row = cubes_in_row(l->cubes), groups = l->sips / group;
-    uint64_t share = bytes / leads.count * l->sips;
-    uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
-    bound.latency_ps += level_traffic(bound.traffic, pes, 1, l->pes, bytes / l->pes);
-    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes, in_row, bytes / l->pes / in_row);
-    bound.latency_ps += level_traffic(bound.traffic, pes, l->pes * in_row, l->cubes / in_row, bytes / l->pes / l->cubes);
-    add_shares(bound.traffic, leads, l, group, 0, share);
-    bound.latency_ps += group > 1 ? far_ps : 0;
-    for (uint32_t mask = 1; !tree && mask < groups; mask <<= 1) {
-        add_shares(bound.traffic, leads, l, group, mask, share);
+    uint32_t in_row = cubes_in_row(l->cubes);
+    uint64_t bytes = c->n * c->element_bytes, far_ps = lead_latency_ps(leads);
+    bound.latency_ps += level_traffic(bound.traffic, c->pes, 1, l->pes, bytes / l->pes);
+    bound.latency_ps += level_traffic(bound.traffic, c->pes, l->pes * in_row, l->cubes / in_row, bytes / l->pes / (l->cubes / in_row));
+    bound.latency_ps += level_traffic(bound.traffic, c->pes, l->pes, in_row, bytes / l->pes / l->cubes);
+    add_shares(bound.traffic, leads);
+    bound.latency_ps += leads->group > 1 ? far_ps : 0;
+    if (!shares_short(c, leads->shares) && leads->groups > 1) {
+        add_blocks(bound.traffic, leads);
         bound.latency_ps += far_ps;
     }
-    for (uint32_t count = groups, kept; tree && count > 1; count = kept) {
+    for (uint32_t count = leads->groups, kept; shares_short(c, leads->shares) && count > 1; count = kept) {
         kept = kb_ceil_div(count, 2);
-        add_tree_step(bound.traffic, leads, l, group, count, kept, share);
+        add_tree_step(bound.traffic, leads, count, kept);
         bound.latency_ps += far_ps;
     }
-    add_spread(bound.traffic, pes, leads, l, group, bytes);
+    add_spread(bound.traffic, leads, c->pes.pe[l->pes * l->cubes - 1]);
     bound.latency_ps += far_ps;
     return bound;
 }
@@ -1081,47 +1195,53 @@ static uint64_t chunk_adds_ps(const struct collective *c, uint64_t chunk, uint64
            kb_math_ps(c->dtype, chunk * peers) + (peers - 1 + commands) * call_ps;
 }
 
-/* A round loads a chunk for each PE of the cube, and adds up what they send at the same time. The last one is added up over rows
- * and the SIP in later steps, and goes to the leads. */
-static uint64_t chunks_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
+/* The rounds of a SIP's reduction. Each loads a chunk for each PE of the cube, and adds up what they send at the same time. */
+static uint64_t rounds_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
 {
-    uint64_t row = cubes_in_row(l->cubes), column = l->cubes / row, chunk = number->chunk;
-    uint64_t rounds = kb_ceil_div(c->n, chunk * l->pes), bytes = chunk * l->pes * c->element_bytes;
-    uint64_t load_ps = collective_memory_ps(c, bytes, 0) + 2 * command_ps(), adds_ps = chunk_adds_ps(c, chunk, l->pes);
-    return (rounds + 2) * kb_max(load_ps, adds_ps) + adds_ps + chunk_adds_ps(c, chunk, row) + chunk_adds_ps(c, chunk, column) +
-           CHUNK_RESULT * 3 * command_ps() + kb_move_ps(c->n * c->element_bytes / number->leads, kb_attrs.noc_link_bw_bps);
+    uint64_t chunk = number->chunk, bytes = chunk * l->pes * c->element_bytes, adds_ps = chunk_adds_ps(c, chunk, l->pes);
+    return kb_ceil_div(c->n, chunk * l->pes) * kb_max(collective_memory_ps(c, bytes, 0) + 2 * command_ps(), adds_ps);
 }
 
-/* The vectors of a SIP are reduced; its leads pass shares on, long ones but the last meanwhile, and halve them in steps; and all
- * ranks write the vector that leads send. The messages of a step and its notices pass the switch. */
-static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, struct kb_pes leads,
+/* What comes after the last one: its chunks are added up in the steps of two more, and go to the leads. */
+static uint64_t results_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
+{
+    uint64_t row = cubes_in_row(l->cubes), column = l->cubes / row, chunk = number->chunk;
+    return 2 * rounds_estimate_ps(c, l, number) / kb_ceil_div(c->n, chunk * l->pes) + chunk_adds_ps(c, chunk, l->pes) +
+           chunk_adds_ps(c, chunk, row) + chunk_adds_ps(c, chunk, column) + CHUNK_RESULT * 3 * command_ps() +
+           kb_move_ps(c->n * c->element_bytes / number->leads, kb_attrs.noc_link_bw_bps);
+}
+
+/* The vectors of a SIP are reduced; its leads pass shares on, long ones meanwhile, the first after a part of the rounds, and owners get
+ * blocks of them at once; and all ranks write the vector that leads send. Messages and notices pass the switch. What is stored or
+ * loaded takes three ways. */
+static uint64_t multicast_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_pes *leads,
                                       const struct lead_numbers *number)
 {
-    if (leads.count == 0)
+    if (leads->pes.count == 0)
         return UINT64_MAX;
-    uint64_t bytes = c->n * c->element_bytes, share = bytes / leads.count * l->sips, message = spread_message_bytes(c->chunk);
-    uint64_t far_ps = leads.count > 1 ? kb_latency_ps(leads.pe[0], leads.pe[leads.count - 1]) : 0;
-    uint64_t owners = leads.count / number->group, ps = chunks_estimate_ps(c, l, number);
-    bool tree = shares_short(c, number->leads);
-    for (uint32_t mask = 0; mask < (tree ? 1 : l->sips / number->group); mask = mask ? 2 * mask : 1) {
-        uint64_t messages = mask ? owners : number->group > 1 ? leads.count - owners : 0;
-        bool sends = share * kb_max(mask, 1) <= LEAD_MESSAGES * message * (mask ? l->sips / number->group : 1);
-        uint64_t heads = messages * (sends ? mask ? 1 : kb_ceil_div(share, message) : mask ? 2 : 1);
+    uint64_t bytes = c->n * c->element_bytes, message = spread_message_bytes(c->chunk), far_ps = lead_latency_ps(leads);
+    uint64_t rounds_ps = rounds_estimate_ps(c, l, number), ps = rounds_ps + results_estimate_ps(c, l, number);
+    uint64_t all = leads->groups * leads->shares, group = leads->group;
+    bool tree = shares_short(c, leads->shares);
+    if (group > 1) {
         kb_traffic traffic = kb_traffic_new();
-        add_shares(traffic, leads, l, number->group, mask, share);
-        uint64_t moves_ps = kb_max(kb_traffic_ps(traffic), switch_ps(l->sips, heads + (sends || mask ? 0 : owners)));
-        if (messages)
-            ps += (sends ? 1 : 3) * far_ps + moves_ps / (mask || sends ? 1 : number->group - 1);
+        uint64_t heads = all * (group - 1) * (tree ? kb_ceil_div(leads->share, message) : 1) + (tree ? 0 : 2 * l->sips);
+        add_shares(traffic, leads);
+        uint64_t moves_ps = kb_max(kb_traffic_ps(traffic), switch_ps(l->sips, heads));
+        uint64_t first_ps = ps - rounds_ps / group * (group - 1) + moves_ps, last_ps = ps - rounds_ps / group + moves_ps / (group - 1);
+        ps = tree ? ps + far_ps + moves_ps : kb_max(ps, kb_max(first_ps, last_ps) + 3 * far_ps);
     }
-    for (uint32_t count = l->sips / number->group, kept; tree && count > 1; count = kept) {
+    if (!tree && leads->groups > 1)
+        ps += (leads->share <= message * leads->owners ? 1 : 3) * far_ps + blocks_ps(c, leads, leads->owners);
+    for (uint32_t count = leads->groups, kept; tree && count > 1; count = kept) {
         kept = kb_ceil_div(count, 2);
-        ps += far_ps + kb_max(kb_move_ps(share, kb_attrs.pcie_bw_bps),
-                              switch_ps(l->sips, number->leads * (count - kept) * kb_ceil_div(share, message)));
+        ps += far_ps + kb_max(kb_move_ps(leads->share, kb_attrs.pcie_bw_bps),
+                              switch_ps(l->sips, (uint64_t)leads->shares * (count - kept) * kb_ceil_div(leads->share, message)));
     }
     kb_traffic spread = kb_traffic_new();
-    add_spread(spread, c->pes, leads, l, number->group, bytes);
-    owners = tree ? number->leads : owners;
-    uint64_t messages = owners * kb_ceil_div(bytes / owners, c->chunk);
+    add_spread(spread, leads, c->pes.pe[l->pes * l->cubes - 1]);
+    uint64_t senders = (uint64_t)leads->shares * leads->owners;
+    uint64_t messages = senders * kb_ceil_div(bytes / senders, c->chunk);
     uint64_t sends_ps = kb_max(kb_traffic_ps(spread), switch_ps(l->sips, messages));
     return ps + far_ps + kb_max(sends_ps, kb_memory_ps(c->space, 0, bytes)) +
            kb_ceil_div(messages, SPREAD_MESSAGES) * command_ps();
@@ -1154,16 +1274,16 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     struct lead_numbers number = lead_numbers(&c, &levels);
     bool fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
     struct collective ring = with_shorter_messages(&c, block_longest(c.n, c.p));
-    struct kb_pes leads = lead_pes(c.pes, &levels, number.leads);
+    struct lead_pes leads = lead_pes_of(&c, &levels, &number);
     struct kb_work bound[ALGORITHMS] = {
         [RING] = ring_bound(c.pes, c.order, sent_bytes, 2),
         [IN_LEVELS] = levels_bound(c.pes, &levels, bytes), [WINDOWS] = windows_bound(c.pes, &levels, bytes)};
     if (number.leads)
-        bound[MULTICAST] = multicast_bound(c.pes, &levels, leads, number.group, shares_short(&c, number.leads), bytes);
+        bound[MULTICAST] = multicast_bound(&c, &levels, &leads);
     enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring.chunk ? ring_estimate_ps(&ring, &bound[RING], 2) : UINT64_MAX,
         [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
-        [MULTICAST] = multicast_estimate_ps(&c, &levels, leads, &number),
+        [MULTICAST] = multicast_estimate_ps(&c, &levels, &leads, &number),
         [WINDOWS] = fits ? windows_estimate_ps(&c, &levels, windows) : UINT64_MAX});
     if (algorithm == MULTICAST && !number.leads) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");
@@ -1184,12 +1304,12 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op, c.p);
-    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels), NULL, number.leads,
-                                   number.group, windows, number.chunk, kb_has_data()};
+    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels, lead_pe(c.pes, &levels)), NULL, number.leads,
+                                   number.group, leads.owners, windows, number.chunk, kb_has_data()};
     if (algorithm == MULTICAST)
         args.lead = kb_tensor_new("lead", c.dtype,
-                                  kb_2d(leads.count, lead_row(&c, &levels, number.group, number.leads)),
-                                  kb_rows(KB_TCM, leads));
+                                  kb_2d(leads.pes.count, lead_row(&c, &levels, number.group, number.leads)),
+                                  kb_rows(KB_TCM, leads.pes));
     kb_future launch = launch_of(algorithm, c.pes, &args);
     kb_wait(launch);
 

@@ -1,4 +1,4 @@
-/* spread.h: a vector for all ranks, whose parts some of them send. A message goes to the first PE of every cube at once,
+/* spread.h: a vector for all ranks, whose parts some of them send. A message goes to one PE of every cube, its lead, at once,
  * and each of these passes it on to the other PEs of its cube at once. Every rank stores all of the vector.
  *
  * Messages have one order, which all ranks know, and a rank sends or passes on a message before it waits for one that comes
@@ -15,7 +15,7 @@ enum { SPREAD_MESSAGES = 4, SPREAD_AWAITED = 2, SPREAD_BATCHES = SPREAD_AWAITED 
 struct spread {
     struct tl *tl;
     struct tl_shard out;                                /* this rank's copy of the vector */
-    uint32_t lead, leads, peers;                        /* the first rank of this cube; cubes; other ranks of this one */
+    uint32_t lead, leads, peers;                        /* that of this cube; cubes; other ranks of this one */
     const uint32_t *other_leads, *cube_peers;           /* those of the other cubes; the other ranks of this one */
     uint64_t message, turn, room;                       /* elements of the longest message, of what a rank sends before the
                                                            next one does, and of a batch */
@@ -45,23 +45,30 @@ static inline uint64_t spread_longest(struct tl *tl, enum kb_dtype dtype, uint64
     return bytes / kb_dtype_bytes(dtype);
 }
 
-/* The ranks of a spread, from the host: all ranks, and the first ones of all cubes, twice each: what comes after one of
- * them are all others. */
+/* The ranks of a spread, from the host: which PE of a cube is its lead; the ranks of each cube, and the leads of all cubes, twice
+ * each: what comes after one of them are all others. */
 struct spread_ranks {
     struct levels levels;
+    uint32_t lead;
     const uint32_t *all, *leads;
 };
+
+/* The rank that gets messages for a cube. */
+static inline uint32_t spread_lead(const struct spread_ranks *ranks, uint32_t cube)
+{
+    return cube * ranks->levels.pes + ranks->lead;
+}
 
 /* Opens a spread into `out`. Messages have at most chunk_bytes. */
 static inline void spread_open(struct spread *spread, struct tl *tl, struct tl_shard out,
                                const struct spread_ranks *ranks, uint64_t chunk_bytes)
 {
     uint64_t size = kb_dtype_bytes(out.dtype), message = spread_longest(tl, out.dtype, chunk_bytes);
-    uint32_t cube = tl_pe(tl) / ranks->levels.pes, lead = cube * ranks->levels.pes;
+    uint32_t cube = tl_pe(tl) / ranks->levels.pes, pes = ranks->levels.pes;
     *spread = (struct spread){
         .tl = tl, .out = out, .message = message,
-        .turn = message * kb_min(tl_slots(tl), SPREAD_MESSAGES), .lead = lead, .leads = ranks->levels.cubes * ranks->levels.sips,
-        .peers = ranks->levels.pes - 1, .other_leads = ranks->leads + cube + 1, .cube_peers = ranks->all + lead + 1};
+        .turn = message * kb_min(tl_slots(tl), SPREAD_MESSAGES), .lead = spread_lead(ranks, cube), .leads = ranks->levels.cubes * ranks->levels.sips,
+        .peers = pes - 1, .other_leads = ranks->leads + cube + 1, .cube_peers = ranks->all + 2 * cube * pes + ranks->lead + 1};
     uint64_t room = tl_room_bytes(tl) / SPREAD_BATCHES, fit = (room > 64 ? room - 64 : 0) / size / message;
     spread->room = kb_clamp(fit, 1, SPREAD_MESSAGES) * message;
     for (uint32_t i = 0; i < SPREAD_BATCHES; i++)
@@ -133,7 +140,7 @@ static inline void spread_send(struct spread *spread, struct tl_shard buffer)
                       tl_multicast_async(spread->tl, spread->other_leads, spread->leads - 1, buffer));
 }
 
-/* Receives the next message, which the first rank `from` of a cube sends. */
+/* Receives the next message, which the lead `from` of a cube sends. */
 static inline void spread_receive(struct spread *spread, struct tl_shard buffer, uint32_t from)
 {
     struct spread_batch *batch = &spread->batch[spread->filled % SPREAD_BATCHES];
@@ -156,7 +163,7 @@ struct senders {
     uint64_t mine;                                      /* the number of the one in this cube; count: there is none */
     bool in_turn;                                       /* it sends when its turn comes, instead of at once */
     struct indices (*part)(const void *of, uint64_t sender);
-    uint32_t (*rank)(const void *of, uint64_t sender);  /* the first of its cube */
+    uint32_t (*rank)(const void *of, uint64_t sender);  /* the lead of its cube */
     void (*load)(struct tl *tl, const void *of, struct tl_shard buffer, struct indices range);
     const void *of;                                     /* what these three are given */
 };
@@ -188,15 +195,15 @@ static inline void spread_all(struct spread *spread, const struct senders *sende
 
 /* ---- in benches */
 
-static inline struct spread_ranks spread_ranks(struct levels levels)
+static inline struct spread_ranks spread_ranks(struct levels levels, uint32_t lead)
 {
-    uint32_t cubes = levels.cubes * levels.sips, p = levels.pes * cubes;
-    uint32_t *all = kb_array(uint32_t, 2 * p), *leads = kb_array(uint32_t, 2 * cubes);
-    for (uint32_t i = 0; i < 2 * p; i++)
-        all[i] = i % p;
+    uint32_t cubes = levels.cubes * levels.sips, pes = levels.pes;
+    uint32_t *all = kb_array(uint32_t, 2 * pes * cubes), *leads = kb_array(uint32_t, 2 * cubes);
+    for (uint32_t i = 0; i < 2 * pes * cubes; i++)
+        all[i] = i / (2 * pes) * pes + i % pes;
     for (uint32_t i = 0; i < 2 * cubes; i++)
-        leads[i] = i % cubes * levels.pes;
-    return (struct spread_ranks){levels, all, leads};
+        leads[i] = i % cubes * pes + lead;
+    return (struct spread_ranks){levels, lead, all, leads};
 }
 
 #endif
