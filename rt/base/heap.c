@@ -36,7 +36,7 @@ void heap_begin(void)
     uintptr_t end = (uintptr_t)sbrk(0) / HUGE_BYTES * HUGE_BYTES;
     if (end > begin)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-    /* Arrays that grow beyond this are mappings of their own: moving them moves pages, not bytes. */
+    /* When all of it is in use, large arrays are mappings of their own: moving them moves pages, not bytes. */
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, HEAP_BYTES);
     mallopt(M_TOP_PAD, HUGE_BYTES);

@@ -21,17 +21,21 @@ enum { BLOCK_BYTES = 1 << 18, ALIGNMENT = 16, FILE_MOST_BYTES = 1 << 28 };
 static struct arena_block {
     struct arena_block *older;
     size_t used, size;
+    size_t dirty;                                       /* from here on all bytes are 0 */
     _Alignas(ALIGNMENT) char bytes[];
 } *newest, *newest_kept;                                /* of what can be released, and of what stays; or the reverse */
 
+/* A large block comes from the system, which has cleared it without touching it. */
 static struct arena_block *block_new(size_t bytes)
 {
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct arena_block *block = malloc(sizeof(*block) + size);
+    bool large = bytes > BLOCK_BYTES;
+    size_t size = large ? bytes : BLOCK_BYTES;
+    struct arena_block *block = large ? calloc(1, sizeof *block + size) : malloc(sizeof *block + size);
     if (!block)
         die("out of memory for %zu bytes:", size);
     block->used = 0;
     block->size = size;
+    block->dirty = large ? 0 : size;
     block->older = newest;
     newest = block;
     return block;
@@ -47,8 +51,10 @@ void *arena_alloc(size_t count, size_t size)
     if (!block || block->size - block->used < bytes)
         block = block_new(bytes);
     void *memory = block->bytes + block->used;
+    if (block->dirty > block->used)
+        memset(memory, 0, block->dirty - block->used < bytes ? block->dirty - block->used : bytes);
     block->used += bytes;
-    return memset(memory, 0, bytes);
+    return memory;
 }
 
 struct arena_mark arena_mark(void)
@@ -63,8 +69,11 @@ void arena_release(struct arena_mark mark)
         free(newest);
         newest = older;
     }
-    if (newest)
-        newest->used = mark.used;
+    if (!newest)
+        return;
+    if (newest->dirty < newest->used)
+        newest->dirty = newest->used;
+    newest->used = mark.used;
 }
 
 static void exchange_arenas(void)

@@ -52,9 +52,9 @@ static void allocate(void)
 {
     enum { LEAST = 1 << 16, PER_PE = 256 };
     recording.room = pe_count() > LEAST / PER_PE ? (size_t)pe_count() * PER_PE : LEAST;
-    recording.requests = calloc(recording.room, sizeof *recording.requests);
-    recording.blocks = calloc(recording.room, sizeof *recording.blocks);
-    recording.changes = calloc(recording.room, sizeof *recording.changes);
+    recording.requests = malloc(recording.room * sizeof *recording.requests);
+    recording.blocks = malloc(recording.room * sizeof *recording.blocks);
+    recording.changes = malloc(recording.room * sizeof *recording.changes);
     recording.rows_at_start = calloc(channel_count(), sizeof *recording.rows_at_start);
     recording.rows = calloc(channel_count(), sizeof *recording.rows);
     if (!recording.requests || !recording.blocks || !recording.changes || !recording.rows_at_start || !recording.rows)
