@@ -1,4 +1,4 @@
-/* heap.h: where the memory of a simulator that is a program of its own comes from. */
+/* heap.h: prepares the heap of a simulator that runs as a process of its own. */
 #ifndef KB_HEAP_H
 #define KB_HEAP_H
 

@@ -62,7 +62,7 @@ static void text_add(const char *line)
     snprintf(text + length, size - length, "%s%s", length ? "\n" : "", line);
 }
 
-/* Adds the last line, which there is always a place for: of many kernels that fail, the text may be full. */
+/* Adds the last line, and makes room for it: the lines of many kernels that fail at once can fill the text. */
 static void text_end(const char *line)
 {
     char *text = failure.host->text;

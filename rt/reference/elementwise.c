@@ -104,16 +104,6 @@ static uint64_t columns_of(const struct operands *all)
     return all->dims.size[all->dims.rank - 1];
 }
 
-/* An array for the values of the result: an operand's, unless it is repeated. */
-static double *operands_place(struct operands *all)
-{
-    uint64_t elements = reference_elements(&all->dims);
-    for (unsigned k = 0; k < all->count; k++)
-        if (all->from[k].own_value && all->from[k].elements == elements)
-            return gathered_place(&all->from[k]);
-    return reference_alloc(elements, sizeof(double));
-}
-
 static bool operands_have_errors(const struct operands *all)
 {
     bool any = false;
@@ -181,7 +171,7 @@ static enum dtype dtype_of(struct call_site call, const struct named_op *op, con
 
 /* ---- one or two operands */
 
-/* An op on all elements. Their values can take the place of an operand's. */
+/* An op on all elements. */
 struct work {
     struct named_op op;
     struct operands all;
@@ -255,13 +245,12 @@ struct some {
     double values[SOME], error[SOME];                   /* values: where they are not found one after another */
 };
 
-/* `result`: the row of the result. What it overwrites is copied. */
-static void some_load(struct some *some, const struct operand_row *of, unsigned k, uint64_t first, uint64_t count, const double *result)
+static void some_load(struct some *some, const struct operand_row *of, unsigned k, uint64_t first, uint64_t count)
 {
     const double *value = of->value[k];
     const float *error = of->error[k];
     uint64_t stride = of->stride[k];
-    some->value = value && stride == 1 && value != result ? value + first : some->values;
+    some->value = value && stride == 1 ? value + first : some->values;
     for (uint64_t i = 0; some->value == some->values && i < count; i++)
         some->values[i] = value ? value[(first + i) * stride] : 0;
     for (uint64_t i = 0; i < count; i++)
@@ -317,8 +306,8 @@ static void work_floats(const struct work *w, const struct operand_row *of, doub
     struct some x, y;
     for (uint64_t first = 0; first < columns; first += SOME) {
         uint64_t count = columns - first < SOME ? columns - first : SOME;
-        some_load(&x, of, 0, first, count, value);
-        some_load(&y, of, 1, first, count, value);
+        some_load(&x, of, 0, first, count);
+        some_load(&y, of, 1, first, count);
         w->op.evaluator->values(x.value, y.value, value + first, count);
         if (error)
             some_errors(&w->op, &x, &y, value + first, error + first, count);
@@ -425,7 +414,7 @@ static kb_ref elementwise(struct call_site call, const char *name, const struct 
     if (epilogue) {
         append(ref, values[0].ref, &work);
     } else {
-        work.value = ref->value = operands_place(&work.all);
+        work.value = ref->value = reference_alloc(elements, sizeof *work.value);
         work.error = ref->error = reference_errors(elements, rounded);
         reference_each_batch(elements / columns, columns, work_rows, &work);
         operands_free(&work.all);
@@ -494,18 +483,18 @@ static kb_ref converted(struct gathered *x, const struct gathered *scale, enum d
     const struct evaluator *quotient = evaluator_of(OP_quant, RELATION_eq);
     bool uncertain = x->error || (scale && scale->error), whole = !dtype_is_float(dtype);
     uint64_t columns = x->dims.size[x->dims.rank - 1];
-    double *value = gathered_place(x);
+    double *value = reference_alloc(x->elements, sizeof *value);
     float *error = reference_errors(x->elements, uncertain);
     for (uint64_t i = 0; i < x->elements; i++) {
         uint64_t column = scale && scale->elements > 1 ? i % columns : 0;
-        double divisor = scale ? scale->value[column] : 1, from = x->value[i];
-        double exact = scale ? quotient->value(from, divisor, 0) : from;
+        double divisor = scale ? scale->value[column] : 1;
+        double exact = scale ? quotient->value(x->value[i], divisor, 0) : x->value[i];
         value[i] = uncertain && !whole ? exact : rounded(dtype, exact);
         if (!error)
             continue;
-        double of_scale = scale && scale->error ? (double)scale->error[column] * from / divisor / divisor : 0;
+        double of_scale = scale && scale->error ? (double)scale->error[column] * x->value[i] / divisor / divisor : 0;
         double power = error_power(x->error ? (double)x->error[i] / divisor : 0) + error_power(of_scale);
-        exact = scale ? from / divisor : exact;
+        exact = scale ? x->value[i] / divisor : exact;
         error[i] = (float)(whole ? rounded_error(dtype, exact, error_root(power)) : error_root(power));
     }
     struct reference *ref = reference_new(x->dims, dtype, value, error);

@@ -67,7 +67,7 @@ struct gathered {
 
 struct gathered gather(struct call_site call, struct kb_values from);
 
-/* The same, but elements of a tensor stay raw, which takes less memory: gathered_values has their values. */
+/* Gathers the same, but leaves the elements of a tensor in its dtype, which takes less memory. gathered_values converts them. */
 struct gathered gather_raw(struct call_site call, struct kb_values from);
 
 /* Values of some elements: where they are, or computed into `to`. */

@@ -377,7 +377,7 @@ void json_write_file(FILE *file, void (*fill)(struct json *, void *), void *arg)
     write_object(file, false, fill, arg);
 }
 
-/* A result with a row for each command has megabytes: it is written in large blocks, if nothing was written before. */
+/* Writes in large blocks: a result with a row for each command has megabytes. Nothing may have been written before. */
 void json_write_output(struct output *output, void (*fill)(struct json *, void *), void *arg)
 {
     enum { BLOCK_BYTES = 1 << 16 };

@@ -95,7 +95,7 @@ void simulation_forked(void)
     simulation.thread = gettid();
 }
 
-/* The last line is the error. What has ended the run may be that there is no memory: this takes none. */
+/* Keeps the last line as the error of the run. Takes no memory, since a run also ends when there is none. */
 static void keep_last_words(void)
 {
     memcpy(simulation.last_words, simulation.last_line, sizeof simulation.last_line);

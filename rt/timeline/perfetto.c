@@ -457,7 +457,7 @@ static inline struct tail tail_of(uint32_t track)
     return tail;
 }
 
-/* A time as a varint. Its bytes but for the first two are those of most times nearby, and are looked up. */
+/* Writes a time as a varint. Times that are near each other differ in its first two bytes; a table keeps the others. */
 static inline uint8_t *put_time(uint8_t *at, uint64_t t_ps)
 {
     enum { KNOWN_BITS = 6, LOW_BITS = 14 };

@@ -64,15 +64,16 @@ void perfetto_end(uint32_t track, uint64_t t_ps);
 /* A slice without nested slices. */
 void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps);
 
-/* What slices with the same name, source and arguments have in common, as the bytes of their begin up to there. */
+/* Slices with the same name, source and arguments: the bytes that they begin with. */
 struct perfetto_slices {
     uint8_t bytes[64], count;
 };
 
-/* `event`: with at most 4 arguments, whose numbers are below 2^32 but for one, and no flows. Its track and time are not used. */
+/* Prepares slices like `event`, which has no flows and at most 4 arguments; at most one of their numbers is 2^32 or more. Its track
+ * and time are not used. */
 void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_event *event);
 
-/* Writes one of them, of a track and a time; `more`: an argument that it has besides; NULL: none. */
+/* Writes one of them on a track. `more` is another argument of it; NULL: there is none. */
 void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint32_t track, uint64_t t_ps,
                        uint64_t end_ps);
 

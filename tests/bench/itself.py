@@ -182,6 +182,8 @@ def timeline_sizes(setting):
         plain, zipped = plain + os.path.getsize(path), zipped + os.path.getsize(path + ".gz")
         with open(path, "rb") as file:
             slices += len(re.findall(rb"\x50\x01\x5a.\x48\x02\x58", file.read(), re.DOTALL))
+    if not slices:
+        raise NotMeasured("no packet of a timeline ends a slice: the writer has changed")
     return plain, zipped, slices
 
 
