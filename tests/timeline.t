@@ -474,6 +474,8 @@ def collective():
     in_flight("all_reduce", timeline)
     used = [max(value for _, value in values) for track, values in timeline.values.items() if track.endswith("/TCM in use")]
     ok(len(used) == 4 and min(used) >= 1024, "all_reduce: a counter shows the buffers of each kernel", used)
+    timeline, result, rows, _ = traced(program, "run", "all_reduce", "size=8192", "chunk=64", "algorithm=ring", name="messages")
+    says_the_same("many messages of equal length on the same ways", timeline, result, rows)
 
 
 def critical_path():
