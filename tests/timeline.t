@@ -478,6 +478,39 @@ def collective():
     says_the_same("many messages of equal length on the same ways", timeline, result, rows)
 
 
+FREES = """
+#include <kb/host.h>
+#include <kb/tl.h>
+
+struct frees_args {
+    uint64_t count;
+};
+
+KB_KERNEL(frees, struct frees_args)
+{
+    for (uint64_t i = 0; i < arg->count; i++) {
+        struct tl_shard buffer = tl_alloc(tl, KB_f16, 512);
+        tl_delay(tl, 1000);
+        tl_free(tl, buffer);
+        tl_delay(tl, 1000);
+    }
+}
+
+KB_BENCH(frees, "each PE allocates a buffer and frees it again", KB_INT(count, 3, 1, 10, "times"))
+{
+    kb_wait(kb_launch(frees, kb_pes("*"), &(struct frees_args){ kb_int(count) }));
+}
+"""
+
+
+def frees():
+    program, path = simulator(SMALL, "frees", kernels=(write(scratch("frees.c"), FREES),)), scratch("frees.pftrace")
+    run(program, "run", "frees", "--timeline", path)
+    used = [[value for _, value in values] for track, values in Timeline(path).values.items() if track.endswith("/TCM in use")]
+    ok(len(used) == 4 and all([value for value in values if value] == 3 * [1024] and values.count(0) >= 3 for values in used),
+       "a counter shows that a kernel frees its buffer each time", *used)
+
+
 def critical_path():
     program, path, json_path = simulator(SMALL), scratch("why.pftrace"), scratch("why.json")
     run(program, "run", "gemm", *GEMM, "--why", "--timeline", path, "--json", json_path)
@@ -668,4 +701,4 @@ def mistakes():
        "a timeline may go to standard output, and the summary then to standard error", ended.stderr)
 
 
-suite(streams, ended_runs, models, bench, collective, critical_path, small_stacks, names, *(() if SAN else (late,)), mistakes)
+suite(streams, ended_runs, models, bench, collective, frees, critical_path, small_stacks, names, *(() if SAN else (late,)), mistakes)
