@@ -220,23 +220,35 @@ static uint32_t lead_of_owner(const struct lead *lead, uint32_t member)
     return member % lead->arg->group * each + lead->number % each;
 }
 
-/* The lead that tells owners what a member has stored with them: that whose share it has stored last. */
-static uint32_t lead_teller(const struct lead *lead, uint32_t member)
+/* Whether a member gives its share of this number after all others that it gives (round_of). */
+static bool gives_last(const struct lead *lead, uint32_t member)
 {
-    return member_rank(lead, member, lead_of_owner(lead, member + lead->arg->group - 1));
+    return member == (lead->owner + 1) % lead->arg->group;
 }
 
-/* Tells all owners at once that they have the shares that this SIP stores with them: one notice for the switch. */
+/* The lead that tells the owner of this share that a member has stored it: the share's own if the member gives it last, so that the
+ * owner has added up the others by then; else that whose share the member gives last but one. */
+static uint32_t lead_teller(const struct lead *lead, uint32_t member)
+{
+    return member_rank(lead, member, gives_last(lead, member) ? lead->number : lead_of_owner(lead, member + lead->arg->group - 2));
+}
+
+/* Tells the owners that they have the shares which this SIP has stored with them: all but the last one at once, in one notice for
+ * the switch. */
 static void lead_tell(struct lead *lead, struct notices *notices)
 {
     struct tl *tl = lead->tl;
     uint32_t group = lead->arg->group, teller = lead_teller(lead, lead->member);
     uint32_t owners[GROUP_MOST], count = 0;
+    if (gives_last(lead, lead->member)) {
+        notify(tl, notices, member_rank(lead, lead->owner, lead->number));
+        return;
+    }
     if (teller != tl_pe(tl)) {
         notify(tl, notices, teller);
         return;
     }
-    for (uint32_t i = 1; i < group; i++) {
+    for (uint32_t i = 1; i < group - 1; i++) {
         uint32_t number = lead_of_owner(lead, lead->member + i), mine = member_rank(lead, lead->member, number);
         if (mine != teller)
             await_notice(tl, notices, mine);
@@ -292,11 +304,11 @@ static void lead_tree(const struct lead *lead)
     }
 }
 
-/* Which PE of an owner's cube loads the block from the group `i` places further: the owner itself from the next one. */
+/* Which PE of an owner's cube loads the block from the group `i` places further: those behind the owner, which adds, in turn. */
 static uint32_t lead_loader(const struct lead *lead, uint32_t owner, uint32_t i)
 {
     uint32_t pes = lead->arg->levels.pes, rank = owner_rank(lead, owner);
-    return rank / pes * pes + (rank + i % lead->groups + pes - 1) % pes;
+    return rank / pes * pes + (rank + i % lead->groups) % pes;
 }
 
 static struct indices owner_block(const struct lead *lead, uint32_t owner)
@@ -388,16 +400,16 @@ static struct indices range_common(struct indices a, struct indices b)
 
 /* ---- a SIP's vectors in chunks, which are messages
  *
- * Chunk i is added up in each cube by the PE with number i % pes, in each column of cubes by that PE of one of them, and over the
- * columns by that PE of one of these cubes, which sends the result to the leads. A PE loads its own vector only: no two meet at a
- * memory, and what they send takes less time than what they load. Columns are added up in their middle, to which the ways are
- * short, and not in the first row, which has the leads: what these give other SIPs holds up all that moves along that row.
+ * Chunk i is added up in each cube by the PE with number i % pes, which loads it from all PEs of the cube, in each column of cubes by
+ * that PE of one of them, and over the columns by that PE of one of these cubes, which sends the result to the leads. Columns are
+ * added up in their middle, to which the ways are short, and not in the first row, which has the leads: what these give other SIPs
+ * holds up all that moves along that row.
  *
  * A round has a chunk for each PE of a cube. SIPs of a group take the rounds in different orders: first those of the share that the
- * next SIP collects, and those of their own share last. In each step a PE sends its chunks of a round, while two more are loaded;
- * it adds up those of its column that were sent in the step before, those of its cube, and those over the columns. A lead receives
- * in the next step and does not wait, unless its share is complete. A PE receives what another one sends it in the order in which
- * that one sends. */
+ * next SIP collects, and those of their own share last. In each step a PE adds up its chunk of a round, and loads the next one, which
+ * meets results on their way through the cube of a lead, so that no more are loaded ahead; it adds up those of its column that were
+ * sent in the step before, and those over the columns. A lead receives in the next step, and does not wait unless its share is
+ * complete. A PE receives what another one sends it in the order in which that one sends. */
 enum chunk_level { CHUNK_CUBE, CHUNK_COLUMN, CHUNK_SIP, CHUNK_RESULT, CHUNK_LEVELS };
 enum { CHUNK_BUFFERS = 3 };                             /* of each level, for steps that follow one another */
 
@@ -405,7 +417,7 @@ struct chunks {
     struct tl *tl;
     struct lead *lead;
     uint64_t chunk, rounds;
-    struct tl_shard in;
+    const int32_t *cube;                                /* its ranks, from this one on */
     struct peers peers[CHUNK_LEVELS];
     struct chunk_buffer {
         struct tl_shard memory;                         /* a chunk for each peer, which it adds up */
@@ -449,55 +461,57 @@ static struct tl_shard chunk_in(const struct chunks *chunks, const struct chunk_
     return tl_part(chunks->tl, buffer->memory, 0, peer * chunks->chunk, count);
 }
 
+/* The chunks of all peers of a level, a row each, of which only `count` elements are used. */
+static struct tl_shard chunk_rows(const struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *buffer,
+                                  uint64_t count)
+{
+    struct tl_shard rows = {.addr = buffer->memory.addr, .dtype = buffer->memory.dtype, .rank = 2,
+                            .shape = {chunks->peers[level].count, count}, .stride = {chunks->chunk, 1}};
+    return tl_view(chunks->tl, rows);
+}
+
+/* Begins to load this PE's chunk of a step's round from all PEs of the cube. */
 static void chunks_load(struct chunks *chunks, uint64_t step)
 {
     struct chunk_buffer *to = chunk_buffer(chunks, CHUNK_CUBE, step);
-    uint64_t most = chunks->peers[CHUNK_CUBE].count * chunks->chunk;
-    struct indices range = range_window((struct indices){0, chunks->lead->n}, round_of(chunks, step) * most, most);
     if (step >= chunks->rounds)
         return;
-    transfers_wait(chunks->tl, &to->sends);
-    to->load = tl_load_async(chunks->tl, tl_part(chunks->tl, to->memory, 0, 0, range.count),
-                             subrange(chunks->tl, chunks->in, range));
+    struct indices chunk = chunk_of(chunks, round_of(chunks, step), chunks->peers[CHUNK_CUBE].at);
+    if (chunk.count)
+        to->load = tl_load_rows_async(chunks->tl, chunk_rows(chunks, CHUNK_CUBE, to, chunk.count),
+                                      tl_rows_part(chunks->lead->arg->in, chunk.first, chunk.count), chunks->cube);
 }
 
-/* Sends this PE's chunks of a round to the PEs of the cube. */
-static void chunks_send(struct chunks *chunks, uint64_t step)
+/* Waits until the chunks of the peers are in their places. */
+static void chunk_receive(struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *to, uint64_t count)
 {
     struct tl *tl = chunks->tl;
-    const struct peers *cube = &chunks->peers[CHUNK_CUBE];
-    struct chunk_buffer *from = chunk_buffer(chunks, CHUNK_CUBE, step);
-    tl_wait(tl, from->load);
-    chunks_load(chunks, step + 2);
-    for (uint32_t i = 1; i < cube->count; i++) {
-        uint32_t pe = (cube->at + i) % cube->count;
-        uint64_t count = chunk_of(chunks, round_of(chunks, step), pe).count;
-        if (count)
-            transfers_add(tl, &from->sends, tl_send_async(tl, peer_rank(cube, pe), chunk_in(chunks, from, pe, count)));
+    const struct peers *peers = &chunks->peers[level];
+    struct transfers receives = {.begun = 0};
+    if (level == CHUNK_CUBE) {
+        tl_wait(tl, to->load);
+        return;
     }
+    for (uint32_t i = 1; i < peers->count; i++) {
+        uint32_t peer = (peers->at + peers->count - i) % peers->count;
+        transfers_add(tl, &receives, tl_recv_async(tl, peer_rank(peers, peer), chunk_in(chunks, to, peer, count)));
+    }
+    transfers_wait(tl, &receives);
 }
 
-/* Receives the peers' chunks in their places and adds all up. There is no op that multiplies along an axis. */
-static void chunk_add(struct chunks *chunks, const struct peers *peers, const struct chunk_buffer *from, struct tl_shard sum)
+/* Adds up the chunks of the peers. There is no op that multiplies along an axis. */
+static void chunk_add(struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *from, struct tl_shard sum)
 {
     struct tl *tl = chunks->tl;
     const char *op = chunks->lead->arg->op;
     bool adds = op[0] == 'a', multiplies = op[1] == 'u';
     uint64_t count = sum.shape[0];
-    struct transfers receives = {.begun = 0};
-    for (uint32_t i = 1; i < peers->count; i++) {
-        uint32_t peer = (peers->at + peers->count - i) % peers->count;
-        transfers_add(tl, &receives, tl_recv_async(tl, peer_rank(peers, peer), chunk_in(chunks, from, peer, count)));
-    }
-    transfers_wait(tl, &receives);
-    struct tl_shard rows = {.addr = from->memory.addr, .dtype = sum.dtype, .rank = 2, .shape = {peers->count, count},
-                            .stride = {chunks->chunk, 1}};
     if (!multiplies) {
-        tl_compute(tl, &(struct tl_compute){.op = adds ? "sum" : op, .to = sum, .x = tl_view(tl, rows)});
+        tl_compute(tl, &(struct tl_compute){.op = adds ? "sum" : op, .to = sum, .x = chunk_rows(chunks, level, from, count)});
         return;
     }
     tl_copy(tl, sum, chunk_in(chunks, from, 0, count));
-    for (uint32_t i = 1; i < peers->count; i++)
+    for (uint32_t i = 1; i < chunks->peers[level].count; i++)
         tl_math(tl, op, sum, sum, chunk_in(chunks, from, i, count));
 }
 
@@ -534,7 +548,8 @@ static void chunk_level(struct chunks *chunks, enum chunk_level level, uint64_t 
     struct tl_shard sum = chunk_in(chunks, to, next->at, chunk.count);
     transfers_wait(tl, &from->sends);
     transfers_wait(tl, &to->sends);
-    chunk_add(chunks, &chunks->peers[level], from, sum);
+    chunk_receive(chunks, level, from, chunk.count);
+    chunk_add(chunks, level, from, sum);
     uint32_t adder = level == CHUNK_SIP ? next->at : chunk_adder(chunks, level + 1, round, pe);
     if (level == CHUNK_SIP)
         chunk_finish(chunks, to, chunk);
@@ -588,21 +603,19 @@ static void reduce_chunks(struct lead *lead, const struct peers *cube, const str
     struct chunks chunks = {
         .tl = tl, .lead = lead, .chunk = lead->arg->chunk,
         .rounds = kb_ceil_div(lead->n, lead->arg->chunk * cube->count),
-        .in = flattened(tl_my_shard(tl, lead->arg->in)),
+        .cube = (const int32_t *)lead->arg->ranks.all + 2 * cube->first + cube->at,
         .peers = {*cube, {sip->first + x * sip->stride, in_row * sip->stride, sip->count / in_row, y},
                   {sip->first + y * in_row * sip->stride, sip->stride, in_row, x}, only(tl_pe(tl))}};
     for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++)
         chunk_buffer(&chunks, i / CHUNK_BUFFERS, i)->memory =
-            tl_alloc(tl, chunks.in.dtype, chunks.peers[i / CHUNK_BUFFERS].count * chunks.chunk);
+            tl_alloc(tl, lead->dtype, chunks.peers[i / CHUNK_BUFFERS].count * chunks.chunk);
     chunks_load(&chunks, 0);
-    chunks_load(&chunks, 1);
     for (uint64_t step = 0; step < chunks.rounds + 2; step++) {
-        if (step < chunks.rounds)
-            chunks_send(&chunks, step);
         chunk_level(&chunks, CHUNK_COLUMN, step - 1);
         chunks_results(&chunks, step - 2);
         chunks_pass(&chunks);
         chunk_level(&chunks, CHUNK_CUBE, step);
+        chunks_load(&chunks, step + 1);
         chunk_level(&chunks, CHUNK_SIP, step - 1);
     }
     for (uint32_t i = 0; i < CHUNK_LEVELS * CHUNK_BUFFERS; i++) {
@@ -970,15 +983,6 @@ static struct kb_work windows_bound(struct kb_pes pes, const struct levels *l, u
     return bound;
 }
 
-/* Which PE of a cube is a lead: one that is near other SIPs, so that what goes there takes no links between PEs of its cube. */
-static uint32_t lead_pe(struct kb_pes pes, const struct levels *l)
-{
-    uint32_t far = pes.pe[pes.count - 1], best = 0;
-    for (uint32_t i = 1; l->sips > 1 && i < l->pes; i++)
-        best = kb_latency_ps(far, pes.pe[i]) < kb_latency_ps(far, pes.pe[best]) ? i : best;
-    return best;
-}
-
 /* Whether shares of a number of leads go in so few messages that a tree takes the fewest. */
 static bool shares_short(const struct collective *c, uint32_t leads)
 {
@@ -1017,9 +1021,41 @@ static struct lead_numbers lead_numbers(const struct collective *c, const struct
     return (struct lead_numbers){1, 0, chunk};
 }
 
+/* How long the busiest link of a SIP is busy until its leads, which have a place in each cube, have got the sums of `bytes`: PEs of
+ * a cube load from one another, and all of a SIP send the leads what they have added up. */
+static uint64_t lead_ps(struct kb_pes sip, const struct levels *l, uint32_t place, uint32_t leads, uint64_t bytes)
+{
+    kb_traffic traffic = kb_traffic_new();
+    level_traffic(traffic, sip, 1, l->pes, bytes / l->pes);
+    for (uint32_t i = 0; i < sip.count; i++)
+        for (uint32_t lead = place; lead < leads * l->pes; lead += l->pes)
+            if (i != lead)
+                kb_traffic_add(traffic, sip.pe[i], sip.pe[lead], bytes / leads / sip.count);
+    return kb_traffic_ps(traffic);
+}
+
+/* Which PE of a cube is a lead: where results meet least of what PEs of the cube load, and of these the one that is nearest to other
+ * SIPs. */
+static uint32_t lead_pe(struct kb_pes pes, const struct levels *l, uint32_t leads, uint64_t bytes)
+{
+    struct kb_pes sip = {pes.pe, l->pes * l->cubes};
+    uint64_t best_ps = UINT64_MAX, best_far_ps = UINT64_MAX;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < l->pes; i++) {
+        uint64_t ps = lead_ps(sip, l, i, leads, bytes), far_ps = l->sips > 1 ? kb_latency_ps(pes.pe[pes.count - 1], pes.pe[i]) : 0;
+        if (ps > best_ps || (ps == best_ps && far_ps >= best_far_ps))
+            continue;
+        best = i;
+        best_ps = ps;
+        best_far_ps = far_ps;
+    }
+    return best;
+}
+
 /* Who moves what between SIPs. */
 struct lead_pes {
     struct kb_pes pes;                                  /* of each SIP, as many as there are shares */
+    uint32_t place;                                     /* of each in its cube */
     uint32_t shares, group, groups, owners;             /* owners: of a share, that send it to all ranks */
     uint64_t share;                                     /* bytes */
 };
@@ -1035,9 +1071,10 @@ static uint64_t blocks_ps(const struct collective *c, const struct lead_pes *lea
 static struct lead_pes lead_pes_of(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
 {
     uint32_t shares = number->leads, count = l->sips * shares, *pe = kb_array(uint32_t, count);
+    uint32_t place = shares ? lead_pe(c->pes, l, shares, c->n * c->element_bytes) : 0;
     for (uint32_t i = 0; i < count; i++)
-        pe[i] = c->pes.pe[(i / shares * l->cubes + i % shares) * l->pes + lead_pe(c->pes, l)];
-    struct lead_pes leads = {{pe, count}, shares, number->group, l->sips / number->group, 1,
+        pe[i] = c->pes.pe[(i / shares * l->cubes + i % shares) * l->pes + place];
+    struct lead_pes leads = {{pe, count}, place, shares, number->group, l->sips / number->group, 1,
                              c->n * c->element_bytes / kb_max(shares, 1)};
     if (shares == 0 || shares_short(c, shares))
         return leads;
@@ -1195,7 +1232,7 @@ static uint64_t chunk_adds_ps(const struct collective *c, uint64_t chunk, uint64
            kb_math_ps(c->dtype, chunk * peers) + (peers - 1 + commands) * call_ps;
 }
 
-/* The rounds of a SIP's reduction. Each loads a chunk for each PE of the cube, and adds up what they send at the same time. */
+/* The rounds of a SIP's reduction. In each a PE loads its chunk from all PEs of the cube, while others add up theirs. */
 static uint64_t rounds_estimate_ps(const struct collective *c, const struct levels *l, const struct lead_numbers *number)
 {
     uint64_t chunk = number->chunk, bytes = chunk * l->pes * c->element_bytes, adds_ps = chunk_adds_ps(c, chunk, l->pes);
@@ -1304,7 +1341,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_copies(c.space, c.pes));
     collective_fill(in, c.dtype, c.op, c.p);
-    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels, lead_pe(c.pes, &levels)), NULL, number.leads,
+    struct all_reduce_args args = {in, out, c.order, c.op, c.chunk, levels, spread_ranks(levels, leads.place), NULL, number.leads,
                                    number.group, leads.owners, windows, number.chunk, kb_has_data()};
     if (algorithm == MULTICAST)
         args.lead = kb_tensor_new("lead", c.dtype,
