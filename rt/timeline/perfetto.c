@@ -28,7 +28,6 @@ enum { ORDERING_EXPLICIT = 3 };
 enum { COUNTER_UNIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3 };
 enum { EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME = 10, EVENT_TRACK = 11, EVENT_COUNTER_VALUE = 30,
        EVENT_SOURCE = 34, EVENT_FLOW = 47, EVENT_LAST_FLOW = 48 };
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { ANNOTATION_NAME = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 17 };
 enum { INTERNED_EVENT_NAMES = 2, INTERNED_ANNOTATION_NAMES = 3, INTERNED_SOURCES = 4, INTERNED_STRINGS = 29 };
 enum { STRING_NUMBER = 1, STRING_TEXT = 2, SOURCE_FILE = 2, SOURCE_LINE = 4 };
@@ -303,9 +302,34 @@ _Static_assert(ARGUMENTS < 0x7f, "the number of an argument takes one byte");
 enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
 #define HEAD TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, SEQUENCE
 #define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
-static const uint8_t head[16] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD, TYPE_BEGIN, EVENT_NAME << 3},
-                     short_head[16] = {HEAD, EVENT_HEAD, TYPE_END};
+static const uint8_t head[16] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD, PERFETTO_BEGIN, EVENT_NAME << 3},
+                     short_head[16] = {HEAD, EVENT_HEAD, PERFETTO_END};
 enum { PACKET_START = 2, EVENT_START = 8, EVENT_TYPE_AT = 9, FIELDS_START = 11, SHORT_START = 6, SHORT_FIELDS_START = 8 };
+
+enum { COUNT_SHIFT = 56 };                              /* of a number of bytes that is above them in a word */
+
+/* Writes the time of an event. Times that are near each other differ in its first two bytes; a table keeps the others. */
+static inline uint8_t *put_time(uint8_t *at, uint64_t t_ps)
+{
+    enum { KNOWN_BITS = 6, LOW_BITS = 14 };
+    static struct {
+        uint64_t high, bytes;                           /* with their number */
+    } all[1 << KNOWN_BITS], *known;
+    uint64_t high = t_ps >> LOW_BITS, low = (t_ps & 0x7f) | (t_ps << 1 & 0x7f00) | 0x8080;
+    if (!high || high >> 42)
+        return put_varint_fast(at, t_ps);
+    known = &all[high & ((1 << KNOWN_BITS) - 1)];
+    if (__builtin_expect(known->high != high, 0)) {
+        uint8_t bytes[16] = {0};
+        uint64_t count = (uint64_t)(put_long_varint(bytes, high) - bytes);
+        memcpy(&known->bytes, bytes, sizeof known->bytes);
+        known->bytes = le64toh(known->bytes) | count << COUNT_SHIFT;
+        known->high = high;
+    }
+    uint64_t bytes = htole64(known->bytes << 16 | low);
+    memcpy(at, &bytes, sizeof bytes);
+    return at + 2 + (known->bytes >> COUNT_SHIFT);
+}
 
 static inline uint8_t *put_field(uint8_t *at, unsigned field, uint64_t value)
 {
@@ -375,7 +399,8 @@ static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_ev
         at += sizeof flow;
     }
     uint8_t *track_end = put_field(at, EVENT_TRACK, event->track);
-    at = put_field(track_end, PACKET_TIMESTAMP, event->t_ps);
+    *track_end = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
+    at = put_time(track_end + 1, event->t_ps);
     start[EVENT_START - 1] = (uint8_t)(track_end - start - EVENT_START);
     start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     return at - start - PACKET_START < LENGTH_END ? at : event_lengthen(start, track_end, at);
@@ -385,7 +410,8 @@ static inline uint8_t *put_short(uint8_t *start, uint8_t *at, uint32_t track, ui
 {
     at = put_field(at, EVENT_TRACK, track);
     start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
-    at = put_field(at, PACKET_TIMESTAMP, t_ps);
+    *at = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
+    at = put_time(at + 1, t_ps);
     start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     return at;
 }
@@ -406,19 +432,9 @@ static void events_written(const uint8_t *end)
     writer.sink.count = (size_t)(end - writer.sink.bytes);
 }
 
-static __attribute__((noinline)) void event_write(uint8_t type, const struct perfetto_event *event)
+void perfetto_write(enum perfetto_type type, const struct perfetto_event *event)
 {
-    events_written(put_event(events_room(event->flow_count), type, event));
-}
-
-void perfetto_begin(const struct perfetto_event *event)
-{
-    event_write(TYPE_BEGIN, event);
-}
-
-void perfetto_instant(const struct perfetto_event *event)
-{
-    event_write(TYPE_INSTANT, event);
+    events_written(put_event(events_room(event->flow_count), (uint8_t)type, event));
 }
 
 void perfetto_end(uint32_t track, uint64_t t_ps)
@@ -428,7 +444,7 @@ void perfetto_end(uint32_t track, uint64_t t_ps)
 
 void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps)
 {
-    uint8_t *at = put_event(events_room(event->flow_count), TYPE_BEGIN, event);
+    uint8_t *at = put_event(events_room(event->flow_count), PERFETTO_BEGIN, event);
     events_written(put_end(at, event->track, end_ps));
 }
 
@@ -437,65 +453,36 @@ void perfetto_slice(const struct perfetto_event *event, uint64_t end_ps)
 void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_event *event)
 {
     uint8_t bytes[EVENT_MOST];
-    slices->count = (uint8_t)(put_common(bytes, TYPE_BEGIN, event) - bytes);
+    slices->count = (uint8_t)(put_common(bytes, PERFETTO_BEGIN, event) - bytes);
     memcpy(slices->bytes, bytes, sizeof slices->bytes);
 }
 
 /* The keys of the track and of the time, which an event has next to each other, with the track between them. */
-struct tail {
-    uint64_t bytes;
-    unsigned count;
-};
-
-static inline struct tail tail_of(uint32_t track)
+RARE uint64_t perfetto_tail(uint32_t track)
 {
-    uint8_t bytes[16];
-    uint8_t *end = put_field(bytes, EVENT_TRACK, track);
-    *end++ = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
-    struct tail tail = {.count = (unsigned)(end - bytes)};
-    memcpy(&tail.bytes, bytes, sizeof tail.bytes);
-    return tail;
-}
-
-/* Writes a time as a varint. Times that are near each other differ in its first two bytes; a table keeps the others. */
-static inline uint8_t *put_time(uint8_t *at, uint64_t t_ps)
-{
-    enum { KNOWN_BITS = 6, LOW_BITS = 14 };
-    static struct {
-        uint64_t high, bytes;                           /* the number of bytes is above them, in the last byte */
-    } all[1 << KNOWN_BITS], *known;
-    uint64_t high = t_ps >> LOW_BITS, low = (t_ps & 0x7f) | (t_ps << 1 & 0x7f00) | 0x8080;
-    if (!high || high >> 42)
-        return put_varint_fast(at, t_ps);
-    known = &all[high & ((1 << KNOWN_BITS) - 1)];
-    if (__builtin_expect(known->high != high, 0)) {
-        uint8_t bytes[16] = {0};
-        uint64_t count = (uint64_t)(put_long_varint(bytes, high) - bytes);
-        memcpy(&known->bytes, bytes, sizeof known->bytes);
-        known->bytes = le64toh(known->bytes) | count << 56;
-        known->high = high;
-    }
-    uint64_t bytes = htole64(known->bytes << 16 | low);
-    memcpy(at, &bytes, sizeof bytes);
-    return at + 2 + (known->bytes >> 56);
+    uint8_t bytes[16] = {0};
+    uint8_t *end = put_varint(put_number(bytes, EVENT_TRACK, track), PACKET_TIMESTAMP << 3 | WIRE_VARINT);
+    uint64_t tail;
+    memcpy(&tail, bytes, sizeof tail);
+    return le64toh(tail) | (uint64_t)(end - bytes) << COUNT_SHIFT;
 }
 
 /* Ends an event, whose fields begin at event_start, with them. */
-static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, unsigned event_start, struct tail tail, uint64_t t_ps)
+static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, unsigned event_start, uint64_t tail, uint64_t t_ps)
 {
-    memcpy(at, &tail.bytes, sizeof tail.bytes);
-    at += tail.count;
+    uint64_t bytes = htole64(tail);
+    memcpy(at, &bytes, sizeof bytes);
+    at += tail >> COUNT_SHIFT;
     start[event_start - 1] = (uint8_t)(at - 1 - start - event_start);
     at = put_time(at, t_ps);
     start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     return at;
 }
 
-void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint32_t track, uint64_t t_ps,
+void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint64_t tail, uint64_t t_ps,
                        uint64_t end_ps)
 {
     uint8_t *start = events_room(0), *at = start + slices->count;
-    struct tail tail = tail_of(track);
     memcpy(start, slices->bytes, sizeof slices->bytes);
     if (more)
         at = put_value(at, more);
@@ -508,7 +495,7 @@ RARE void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
 {
     uint8_t *start = events_room(0);
     memcpy(start, short_head, sizeof short_head);
-    start[SHORT_FIELDS_START - 1] = TYPE_COUNTER;
+    start[SHORT_FIELDS_START - 1] = PERFETTO_COUNTER;
     uint8_t *at = put_far_key(start + SHORT_FIELDS_START, EVENT_COUNTER_VALUE, WIRE_VARINT);
     events_written(put_short(start, put_varint_fast(at, (uint64_t)value), counter, t_ps));
 }

@@ -55,8 +55,10 @@ struct perfetto_event {
     const uint64_t *flows;                              /* 0 among them: none */
 };
 
-/* Begins a slice, in which others may lie. */
-void perfetto_begin(const struct perfetto_event *event);
+enum perfetto_type { PERFETTO_BEGIN = 1, PERFETTO_END, PERFETTO_INSTANT, PERFETTO_COUNTER };
+
+/* Writes the begin of a slice, in which others may lie, or an event without duration. */
+void perfetto_write(enum perfetto_type type, const struct perfetto_event *event);
 
 /* Ends the innermost slice of a track. */
 void perfetto_end(uint32_t track, uint64_t t_ps);
@@ -73,12 +75,12 @@ struct perfetto_slices {
  * and time are not used. */
 void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_event *event);
 
-/* Writes one of them on a track. `more` is another argument of it; NULL: there is none. */
-void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint32_t track, uint64_t t_ps,
-                       uint64_t end_ps);
+/* The bytes with which the events of a track end, before their time, and how many, in the last byte. */
+uint64_t perfetto_tail(uint32_t track);
 
-/* An event without duration. */
-void perfetto_instant(const struct perfetto_event *event);
+/* Writes a slice of those on the track of a tail. `more` is another argument of it; NULL: there is none. */
+void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint64_t tail, uint64_t t_ps,
+                       uint64_t end_ps);
 
 /* The value of a counter from a time on. */
 void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value);

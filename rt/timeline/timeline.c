@@ -36,6 +36,7 @@ struct lane {
     uint32_t track;                                     /* 0: not made yet */
     uint32_t class;                                     /* of a link, + 1; 0: not known yet */
     uint64_t end_ps;                                    /* of its last slice */
+    uint64_t tail;                                      /* perfetto_tail of the track of a resource */
     struct lane *next;
 };
 
@@ -374,7 +375,7 @@ static void kernel_open(struct frame *frame)
     timeline.slices++;
     struct perfetto_value request = {ARGUMENT_request, .number = frame->tl->request};
     uint64_t flow = flow_of(FLOW_KERNEL, frame->tl->serial, 0, 0);
-    perfetto_begin(&(struct perfetto_event){
+    perfetto_write(PERFETTO_BEGIN, &(struct perfetto_event){
         frame->lane->track, perfetto_name(frame->tl->name), frame->begin_ps,
         .value_count = 1, .values = &request, .flow_count = 1, .flows = &flow});
 }
@@ -386,8 +387,9 @@ static void call_open(struct frame *frame)
         return;
     frame->call_is_open = true;
     timeline.slices++;
-    perfetto_begin(&(struct perfetto_event){frame->lane->track, perfetto_constant(frame->call.name), frame->call_ps,
-                                            perfetto_source(frame->call.file, frame->call.line), .value_count = 0});
+    perfetto_write(PERFETTO_BEGIN, &(struct perfetto_event){
+        frame->lane->track, perfetto_constant(frame->call.name), frame->call_ps,
+        perfetto_source(frame->call.file, frame->call.line), .value_count = 0});
 }
 
 /* Whether a slice within a call is written, next. */
@@ -579,16 +581,17 @@ static void command_write(const struct command *command, uint64_t end_ps, bool c
         return;
     uint32_t track = pe_lane(command->pe, &tracks->commands, "commands", RANK_COMMANDS, command->submitted_ps, end_ps);
     struct perfetto_value values[3];
-    perfetto_begin(&(struct perfetto_event){track, timeline.command_names[command->ask.kind], command->submitted_ps,
-                                            command_source(command), command_values(command, values), .values = values});
+    perfetto_write(PERFETTO_BEGIN, &(struct perfetto_event){
+        track, timeline.command_names[command->ask.kind], command->submitted_ps, command_source(command),
+        command_values(command, values), .values = values});
     if (complete) {
         uint64_t flows[3] = {tile_flow(command, 0)};
         if (timeline.last_tile.command == command && timeline.last_tile.tile)
             flows[1] = tile_flow(command, timeline.last_tile.tile);
         if (timeline.received.receive == command)
             flows[2] = timeline.received.flow;
-        perfetto_instant(&(struct perfetto_event){track, timeline.complete_name, end_ps,
-                                                  .flow_count = 3, .flows_end = true, .flows = flows});
+        perfetto_write(PERFETTO_INSTANT, &(struct perfetto_event){
+            track, timeline.complete_name, end_ps, .flow_count = 3, .flows_end = true, .flows = flows});
     }
     perfetto_end(track, end_ps);
 }
@@ -847,7 +850,12 @@ static struct reservations *reservations_of(struct cause cause, uint64_t bytes, 
     if (those->known && those->cause.kernel == cause.kernel && those->cause.number == cause.number && those->bytes == bytes
         && those->route == route)
         return those;
-    *those = (struct reservations){cause, bytes, route, true, actor_of(cause).hidden, {.count = 0}};
+    those->cause = cause;
+    those->bytes = bytes;
+    those->route = route;
+    those->known = true;
+    those->hidden = actor_of(cause).hidden;
+    those->slices.count = 0;
     return those;
 }
 
@@ -889,12 +897,13 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
     if (!lane->track) {
         struct lane_place place = resource_place(kind, number);
         lane->track = perfetto_track(place.parent, place.name, place.rank);
+        lane->tail = perfetto_tail(lane->track);
     }
     if (!those->slices.count)
         reservations_begin(those);
     struct perfetto_value waited = {ARGUMENT_waited_ps, false, start_ps - asked_ps};
     /* That is behind what several links have in common, which compresses well. */
-    perfetto_slice_of(&those->slices, start_ps > asked_ps ? &waited : NULL, lane->track, start_ps, end_ps);
+    perfetto_slice_of(&those->slices, start_ps > asked_ps ? &waited : NULL, lane->tail, start_ps, end_ps);
 }
 
 /* ---- requests of the host, at the end of the run. They are few: there is no limit to their number. */
@@ -934,10 +943,10 @@ static RARE void launch_write(const struct launch *launch, uint64_t end_ps)
         track, perfetto_name(arena_printf("launch %s", launch->program)), launch->submitted_ps,
         perfetto_source(launch->file, launch->line), 3, (uint32_t)timeline.flows.count, false, values, timeline.flows.at,
     };
-    perfetto_begin(&event);
+    perfetto_write(PERFETTO_BEGIN, &event);
     if (!runs)
-        perfetto_instant(&(struct perfetto_event){track, timeline.answer_name, done_ps, .flow_count = event.flow_count,
-                                                  .flows_end = true, .flows = event.flows});
+        perfetto_write(PERFETTO_INSTANT, &(struct perfetto_event){
+            track, timeline.answer_name, done_ps, .flow_count = event.flow_count, .flows_end = true, .flows = event.flows});
     perfetto_end(track, done_ps);
 }
 
@@ -1039,8 +1048,8 @@ static RARE void left_out_write(uint64_t end_ps)
         return;
     struct perfetto_value values[] = {{ARGUMENT_slices_outside, false, outside}, {ARGUMENT_slices_of_other_pes, false, others},
                                       {ARGUMENT_all_from_ps, false, timeline.left_out.rest_ps}};
-    perfetto_instant(&(struct perfetto_event){timeline.root, perfetto_name("left out"), end_ps,
-                                              .value_count = rest ? 3 : 2, .values = values});
+    perfetto_write(PERFETTO_INSTANT, &(struct perfetto_event){
+        timeline.root, perfetto_name("left out"), end_ps, .value_count = rest ? 3 : 2, .values = values});
     message("timeline: left out:");
     if (outside)
         message(" %" PRIu64 " slices %s%s", outside, outside_text(end_ps), others || rest ? ";" : "");
@@ -1070,7 +1079,7 @@ RARE void timeline_close(uint64_t end_ps)
     link_counts_write();
     left_out_write(end_ps);
     if (watchdog_ended())
-        perfetto_instant(&(struct perfetto_event){
+        perfetto_write(PERFETTO_INSTANT, &(struct perfetto_event){
             timeline.root, perfetto_name(arena_printf("interrupted by %s", watchdog_ended())), end_ps, .source = 0});
     perfetto_close();
 }
