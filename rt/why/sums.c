@@ -17,7 +17,7 @@
 
 enum { SHORT, LONG, STRIDES };
 
-enum { STRIDE = 16, LONG_STRIDE = 1 << DEPTH_BITS, SHORT_BITS = 12, LONG_BITS = 8, FEW_REASONS = 8 };
+enum { STRIDE = 16, LONG_STRIDE = 1 << DEPTH_BITS, SHORT_BITS = 12, LONG_BITS = 10, FEW_REASONS = 8 };
 
 _Static_assert(LONG_STRIDE % STRIDE == 0, "a long stride begins and ends where a short one does");
 
