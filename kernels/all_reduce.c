@@ -1039,15 +1039,13 @@ static uint64_t lead_ps(struct kb_pes sip, const struct levels *l, uint32_t plac
 static uint32_t lead_pe(struct kb_pes pes, const struct levels *l, uint32_t leads, uint64_t bytes)
 {
     struct kb_pes sip = {pes.pe, l->pes * l->cubes};
-    uint64_t best_ps = UINT64_MAX, best_far_ps = UINT64_MAX;
-    uint32_t best = 0;
+    uint64_t best_ps = UINT64_MAX;
+    uint32_t best = 0, far = pes.pe[pes.count - 1];
     for (uint32_t i = 0; i < l->pes; i++) {
-        uint64_t ps = lead_ps(sip, l, i, leads, bytes), far_ps = l->sips > 1 ? kb_latency_ps(pes.pe[pes.count - 1], pes.pe[i]) : 0;
-        if (ps > best_ps || (ps == best_ps && far_ps >= best_far_ps))
-            continue;
-        best = i;
-        best_ps = ps;
-        best_far_ps = far_ps;
+        uint64_t ps = lead_ps(sip, l, i, leads, bytes);
+        if (ps < best_ps || (ps == best_ps && kb_latency_ps(far, pes.pe[i]) < kb_latency_ps(far, pes.pe[best])))
+            best = i;
+        best_ps = kb_min(best_ps, ps);
     }
     return best;
 }

@@ -410,8 +410,7 @@ static inline uint8_t *put_short(uint8_t *start, uint8_t *at, uint32_t track, ui
 {
     at = put_field(at, EVENT_TRACK, track);
     start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
-    *at = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
-    at = put_time(at + 1, t_ps);
+    at = put_field(at, PACKET_TIMESTAMP, t_ps);
     start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
     return at;
 }
