@@ -1,7 +1,8 @@
 /* heap.c: a heap that the system backs by huge pages.
  *
  * The first malloc makes the C library extend the data segment far enough that most runs need no more of it. This part
- * begins and ends with a huge page. Only what is touched of it becomes memory, a huge page at a time. */
+ * begins and ends with a huge page. Only what is touched of it becomes memory, a huge page at a time. All threads take
+ * from it: what one of their own would return to the system is memory again, page by page, for the next panel. */
 #define _DEFAULT_SOURCE                                 /* sbrk, madvise */
 #include "heap.h"
 
@@ -30,6 +31,7 @@ void heap_begin(void)
     uintptr_t start = (uintptr_t)sbrk(0), begin = (start + PAGE_BYTES + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
     if (sbrk((intptr_t)(begin - PAGE_BYTES - start)) == (void *)-1)
         return;
+    mallopt(M_ARENA_MAX, 1);
     mallopt(M_TOP_PAD, HEAP_BYTES);
     void *volatile first = malloc(1);                   /* a compiler may leave out what nobody reads */
     free(first);
