@@ -20,8 +20,22 @@ static double larger(double x, double y)
 
 #define WRAP(x, operator, y) ((x) operator (y))
 
-#define EVALUATOR(name, f64, i32, along_x, along_y)                                                                    \
-    static double name##_value(double x, double y, double z)                                                           \
+/* Loops of functions, which have much to compute, are compiled for larger vectors as well. */
+#define LOOP_FLOATS VECTOR_FUNCTION
+#define LOOP_ALL(name, parameters, arguments)                                                                          \
+    static void name parameters                                                                                        \
+    {                                                                                                                  \
+        name##_body arguments;                                                                                         \
+    }
+#define LOOP_COMPARE LOOP_ALL
+#define LOOP_CHOICE LOOP_ALL
+#define LOOP_CAST LOOP_ALL
+#define LOOP_QUANT LOOP_ALL
+#define LOOP_DEQUANT LOOP_ALL
+#define LOOP_LOOKUP LOOP_ALL
+
+#define EVALUATOR(name, function, f64, i32, along_x, along_y)                                                          \
+    VECTOR_BODY double name##_value(double x, double y, double z)                                                      \
     {                                                                                                                  \
         (void)x, (void)y, (void)z;                                                                                     \
         return f64;                                                                                                    \
@@ -31,7 +45,7 @@ static double larger(double x, double y)
         (void)x, (void)y, (void)z;                                                                                     \
         return i32;                                                                                                    \
     }                                                                                                                  \
-    static double name##_slope_x(double x, double y, double f)                                                         \
+    VECTOR_BODY double name##_slope_x(double x, double y, double f)                                                    \
     {                                                                                                                  \
         (void)x, (void)y, (void)f;                                                                                     \
         return fabs((double)(along_x));                                                                                \
@@ -41,13 +55,14 @@ static double larger(double x, double y)
         (void)x, (void)y, (void)f;                                                                                     \
         return fabs((double)(along_y));                                                                                \
     }                                                                                                                  \
-    static void name##_values(const double *restrict x, const double *restrict y, double *restrict f, uint64_t count)  \
+    VECTOR_BODY void name##_values_body(const double *restrict x, const double *restrict y, double *restrict f,        \
+                                        uint64_t count)                                                                \
     {                                                                                                                  \
         for (uint64_t i = 0; i < count; i++)                                                                           \
             f[i] = name##_value(x[i], y[i], 0);                                                                        \
     }                                                                                                                  \
-    static void name##_slopes_x(const double *restrict x, const double *restrict y, const double *restrict f,          \
-                                double *restrict slope, uint64_t count)                                                \
+    VECTOR_BODY void name##_slopes_x_body(const double *restrict x, const double *restrict y,                          \
+                                          const double *restrict f, double *restrict slope, uint64_t count)            \
     {                                                                                                                  \
         for (uint64_t i = 0; i < count; i++)                                                                           \
             slope[i] = name##_slope_x(x[i], y[i], f[i]);                                                               \
@@ -57,10 +72,13 @@ static double larger(double x, double y)
     {                                                                                                                  \
         for (uint64_t i = 0; i < count; i++)                                                                           \
             slope[i] = name##_slope_y(x[i], y[i], f[i]);                                                               \
-    }
+    }                                                                                                                  \
+    function(name##_values, (const double *x, const double *y, double *f, uint64_t count), (x, y, f, count))           \
+    function(name##_slopes_x, (const double *x, const double *y, const double *f, double *slope, uint64_t count),      \
+             (x, y, f, slope, count))
 #define OP(name, operands, reduces, domain, second, result, formula, note, f32, i32, f64, slope_x, slope_y)            \
-    EVALUATOR(name, f64, i32, slope_x, slope_y)
-#define RELATION(name, operator) EVALUATOR(name, x operator y, x operator y, 0, 0)
+    EVALUATOR(name, LOOP_##domain, f64, i32, slope_x, slope_y)
+#define RELATION(name, operator) EVALUATOR(name, LOOP_ALL, x operator y, x operator y, 0, 0)
 #include "kb/ops.def"
 
 #define ROW(name)                                                                                                      \

@@ -61,8 +61,23 @@ static bool exponentials(void)
     return good;
 }
 
+/* The same of the tails of the normal distribution: at most 2.5e-13 of them. */
+static bool tails(void)
+{
+    bool good = normal_tails(INFINITY) == 0 && isnan(normal_tails(NAN));
+    for (unsigned i = 0; i < 100000; i++) {
+        double x = (double)below(1 << 20) / (1 << 20) * (i % 2 ? 37 : -2), exact = erfc(fabs(x) * M_SQRT1_2);
+        if (fabs(normal_tails(x) - exact) > 2.5e-13 * exact) {
+            printf("# of %.17g: %.17g, not %.17g\n", x, normal_tails(x), exact);
+            good = false;
+        }
+    }
+    return good;
+}
+
 int main(void)
 {
+    expect(tails(), "the normal tails of references are those of libm");
     expect(exponentials(), "the exponential of references is that of libm, to a few units of the last place");
     for (uint16_t op = 0; op < KNOWN_OPS; op++) {
         struct op_traits traits = op_traits(op);
