@@ -47,41 +47,30 @@ static void matrix_values(const struct matrix *m, uint64_t first, uint64_t count
 
 /* ---- rows of the first operand */
 
-/* Copies `count` elements of a tensor out, as f64 or, of integers, as f32. */
-static void copy_elements(const struct matrix *m, uint64_t first, uint64_t count, void *to)
-{
-    if (m->single)
-        memcpy(to, m->single + first, count * sizeof *m->single);
-    else
-        matrix_values(m, first, count, to);
-}
-
 /* Row i of a matrix of patches. */
-static void patch_row(const struct matrix *m, uint64_t i, uint8_t *to)
+static void patch_row(const struct matrix *m, uint64_t i, double *to)
 {
     const struct patches *p = &m->patches;
-    uint64_t size = m->single ? sizeof *m->single : sizeof *m->value;
     uint64_t x = i % p->out_width * p->stride, y = i / p->out_width % p->out_height * p->stride;
     uint64_t image = i / p->out_width / p->out_height * p->height;
     for (uint64_t ky = 0; ky < p->kernel_h; ky++)
-        for (uint64_t kx = 0; kx < p->kernel_w; kx++, to += p->channels * size) {
+        for (uint64_t kx = 0; kx < p->kernel_w; kx++, to += p->channels) {
             uint64_t row = y + ky - p->pad, column = x + kx - p->pad;       /* beyond the image if they wrap */
             if (row < p->height && column < p->width)
-                copy_elements(m, ((image + row) * p->width + column) * p->channels, p->channels, to);
+                matrix_values(m, ((image + row) * p->width + column) * p->channels, p->channels, to);
             else
-                memset(to, 0, p->channels * size);
+                memset(to, 0, p->channels * sizeof *to);
         }
 }
 
-void product_rows(const struct product *product, struct product_panel panel, void *to)
+void product_rows(const struct product *product, struct product_panel panel, double *to)
 {
     const struct matrix *m = &product->a;
     uint64_t depth = product->depth;
-    uint64_t size = m->single ? sizeof *m->single : sizeof *m->value;
     if (!m->patches.height)
-        copy_elements(m, panel.row * depth, panel.rows * depth, to);
+        matrix_values(m, panel.row * depth, panel.rows * depth, to);
     for (uint64_t i = 0; i < panel.rows && m->patches.height; i++)
-        patch_row(m, panel.row + i, (uint8_t *)to + i * depth * size);
+        patch_row(m, panel.row + i, to + i * depth);
 }
 
 /* ---- powers of operands */
@@ -308,17 +297,28 @@ static void multiply_floats(const struct product *p, struct product_panel panel,
     free(a);
 }
 
+/* Copies a panel's rows of integers out, as f32. */
+static void integer_rows(const struct product *p, struct product_panel panel, float *to)
+{
+    const struct matrix *m = &p->a;
+    uint64_t count = panel.rows * p->depth;
+    if (m->raw && !m->patches.height)
+        return dtype_to_f32(m->dtype, m->raw + panel.row * p->depth * dtype_bytes[m->dtype], to, count);
+    double *rows = reference_scratch(count, sizeof *rows);
+    product_rows(p, panel, rows);
+    for (uint64_t i = 0; i < count; i++)
+        to[i] = (float)rows[i];
+    free(rows);
+}
+
 /* The exact sums of slices of k, added up; they wrap. */
 static void multiply_integers(const struct product *p, struct product_panel panel, double *value)
 {
     enum { DEPTH = 1024 };                              /* DEPTH * 2^7 * 2^7 <= 2^24 */
-    float *patches = p->a.patches.height ? reference_scratch(panel.rows * p->depth, sizeof *patches) : NULL;
-    const float *a = patches ? patches : p->a.single + panel.row * p->depth;
     const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
     uint64_t count = panel.rows * p->columns;
-    float *sums = reference_scratch(count, sizeof *sums);
-    if (patches)
-        product_rows(p, panel, patches);
+    float *a = reference_scratch(panel.rows * p->depth, sizeof *a), *sums = reference_scratch(count, sizeof *sums);
+    integer_rows(p, panel, a);
     for (uint64_t k = 0; k < p->depth; k += DEPTH) {
         blas_sgemm(panel.rows, p->columns, kb_min(DEPTH, p->depth - k), a + k, p->depth, b + k * p->columns, p->columns,
                    0, sums, p->columns);
@@ -327,8 +327,7 @@ static void multiply_integers(const struct product *p, struct product_panel pane
     }
     for (uint64_t i = 0; i < count; i++)
         value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
-    free(sums);
-    free(patches);
+    free(a), free(sums);
 }
 
 /* An epilogue of values that there are, or are computed for it. */
@@ -470,7 +469,6 @@ static struct reference *product_new(struct product *p, struct kb_dims dims)
             widen(&p->b);
             prepare(p);
         } else {
-            make_singles(&p->a);
             make_singles(&p->b);
         }
     }

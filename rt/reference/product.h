@@ -21,8 +21,8 @@ struct matrix {
     uint8_t *raw;                                       /* elements of a tensor; NULL: values in f64, with errors */
     double *value;
     float *error;                                       /* NULL: 0 */
-    float *single;                                      /* of integers: their values instead of raw and value */
-    struct patches patches;                             /* of the images that raw or single has */
+    float *single;                                      /* of a second one of integers: its values instead of raw and value */
+    struct patches patches;                             /* of the images that raw has */
 };
 
 /* Powers of the values or errors of an operand, over the largest of them, so that f32 holds them and their products. */
@@ -61,8 +61,8 @@ struct product_panel {
 
 struct product_panel product_panel(const struct reference *ref, uint64_t i);
 
-/* Copies the panel's rows of the first operand out: f64, or f32 of integers. */
-void product_rows(const struct product *product, struct product_panel panel, void *to);
+/* Copies the panel's rows of the first operand out. */
+void product_rows(const struct product *product, struct product_panel panel, double *to);
 
 /* Computes a panel: rows x columns values, and their errors, which exact references do not have. Several threads may call. */
 void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error);
