@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
-enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4 << 10, HEAP_BYTES = 256 << 20, MAPPED_BYTES = 1 << 20 };
+enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4 << 10, HEAP_BYTES = 256 << 20, MAPPED_BYTES = 32 << 20 };
 
 static bool limited(int resource)
 {
@@ -38,7 +38,7 @@ void heap_begin(void)
     uintptr_t end = (uintptr_t)sbrk(0) / HUGE_BYTES * HUGE_BYTES;
     if (end > begin)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-    /* When all of it is in use, large arrays are mappings of their own: moving them moves pages, not bytes. */
+    /* When all of it is in use, the largest arrays are mappings of their own: moving them moves pages, not bytes. */
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, HEAP_BYTES);
     mallopt(M_TOP_PAD, HUGE_BYTES);
