@@ -371,15 +371,25 @@ static kb_ref moved(const struct gathered *g, struct kb_dims dims, double *value
 
 static kb_ref moved_in_place(const struct gathered *g)
 {
-    return moved(g, g->dims, g->own_value, g->own_error);
+    kb_ref ref = moved(g, g->dims, g->own_value, g->own_error);
+    ref->raw = g->raw;
+    return ref;
+}
+
+/* An operand that can be moved in place: elements of a tensor as they are. */
+static struct gathered gather_own(struct call_site call, struct kb_values from)
+{
+    struct gathered g = gather_raw(call, from);
+    if (!g.raw)
+        gathered_make_own(&g);
+    return g;
 }
 
 kb_ref kb_ref_copy_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_copy", file, line};
     reference_begin(call);
-    struct gathered g = gather(call, from);
-    gathered_make_own(&g);
+    struct gathered g = gather_own(call, from);
     return moved_in_place(&g);
 }
 
@@ -395,37 +405,44 @@ kb_ref kb_ref_exact_at(struct kb_values from, const char *file, uint32_t line)
     return moved_in_place(&g);
 }
 
+/* Exchanges the elements from a on with those from b on. */
+static void exchange(void *elements, uint64_t a, uint64_t b, uint64_t count, uint64_t size)
+{
+    uint8_t *restrict x = (uint8_t *)elements + a * size, *restrict y = (uint8_t *)elements + b * size;
+    for (uint64_t i = 0; i < count * size; i++) {
+        uint8_t before = x[i];
+        x[i] = y[i];
+        y[i] = before;
+    }
+}
+
 /* Exchanges blocks (i, j) and (j, i) for all j after i. */
 static void exchange_rows(uint64_t row, uint64_t rows, void *gathered)
 {
     const struct gathered *g = gathered;
     uint64_t blocks = g->dims.size[0], columns = g->dims.size[1], block = columns / blocks;
     for (uint64_t i = row; i < row + rows; i++)
-        for (uint64_t j = i + 1; j < blocks; j++)
-            for (uint64_t k = 0; k < block; k++) {
-                uint64_t a = i * columns + j * block + k, b = j * columns + i * block + k;
-                double value = g->own_value[a];
-                g->own_value[a] = g->own_value[b];
-                g->own_value[b] = value;
-                if (!g->own_error)
-                    continue;
-                float error = g->own_error[a];
-                g->own_error[a] = g->own_error[b];
-                g->own_error[b] = error;
-            }
+        for (uint64_t j = i + 1; j < blocks; j++) {
+            uint64_t a = i * columns + j * block, b = j * columns + i * block;
+            if (g->raw)
+                exchange(g->raw, a, b, block, dtype_bytes[g->dtype]);
+            else
+                exchange(g->own_value, a, b, block, sizeof *g->own_value);
+            if (g->own_error)
+                exchange(g->own_error, a, b, block, sizeof *g->own_error);
+        }
 }
 
 kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_exchange", file, line};
     reference_begin(call);
-    struct gathered from = gather(call, matrix);
+    struct gathered from = gather_own(call, matrix);
     check_matrix(call, &from);
     uint64_t rows = from.dims.size[0], columns = from.dims.size[1];
     if (columns % rows)
         misuse_of(call, "the %" PRIu64 " columns of '%s' are no blocks for its %" PRIu64 " rows", columns, from.name,
                   rows);
-    gathered_make_own(&from);
     reference_each_batch(from.elements ? rows : 0, columns, exchange_rows, &from);
     return moved_in_place(&from);
 }

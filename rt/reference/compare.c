@@ -411,10 +411,14 @@ static void compare_panel(uint64_t i, unsigned thread, void *arg)
     if (ref->product) {
         compare_product(&p, i);
     } else {
-        uint64_t first = i * PANEL_ELEMENTS;
-        p.expected = (struct expected){first, kb_min(PANEL_ELEMENTS, ref->elements - first), ref->value + first,
+        uint64_t first = i * PANEL_ELEMENTS, count = kb_min(PANEL_ELEMENTS, ref->elements - first);
+        double *values = ref->raw ? reference_scratch(count, sizeof *values) : NULL;
+        if (values)
+            dtype_to_f64(ref->dtype, ref->raw + first * dtype_bytes[ref->dtype], values, count);
+        p.expected = (struct expected){first, count, values ? values : ref->value + first,
                                        ref->error ? ref->error + first : NULL};
         compare_expected(&p);
+        free(values);
     }
     if (thread == 0 && ref->product)
         progress("reference", i, c->panels);

@@ -387,6 +387,12 @@ static void evaluate_panel(uint64_t i, unsigned thread, void *arg)
 
 void product_evaluate(struct reference *ref)
 {
+    if (ref->raw) {
+        ref->value = reference_alloc(ref->elements, sizeof *ref->value);
+        dtype_to_f64(ref->dtype, ref->raw, ref->value, ref->elements);
+        free(ref->raw);
+        ref->raw = NULL;
+    }
     if (!ref->product)
         return;
     double *value = reference_alloc(ref->elements, sizeof *value);
@@ -554,12 +560,13 @@ static struct bias bias_of(const struct gathered *row, uint64_t columns)
     return bias;
 }
 
-/* Computes what was made of a reference before this changes; an epilogue, whose product does not change with it, itself. */
+/* Computes what was made of a reference before this changes; an epilogue, whose product does not change with it, itself; and
+ * has values instead of raw elements. */
 static void settle(struct reference *ref)
 {
     if (ref->epilogued)
         product_evaluate(ref->epilogued);
-    if (ref->epilogue)
+    if (ref->epilogue || ref->raw)
         product_evaluate(ref);
 }
 

@@ -45,7 +45,8 @@ struct product {
     bool relu;
 };
 
-/* Computes the values and errors of a reference that is a product, or an epilogue of one; does nothing to others. */
+/* Computes the values and errors of a reference that is a product, or an epilogue of one, or converts its raw elements; does
+ * nothing to others. */
 void product_evaluate(struct reference *ref);
 
 /* Frees a reference's product or epilogue, if it has one. */

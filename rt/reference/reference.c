@@ -84,7 +84,7 @@ void reference_reset(void)
 {
     verifications = NULL;
     for (struct reference *ref = all.newest; ref; ref = ref->older)
-        free(ref->value), free(ref->error), product_drop(ref);
+        free(ref->value), free(ref->error), free(ref->raw), product_drop(ref);
     all.newest = NULL;
     reference_seconds = 0;
 }

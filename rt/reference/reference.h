@@ -14,7 +14,7 @@ struct epilogue;
 
 /* Values in f64, row-major, with their errors, before they are rounded to be stored. With --data off there are none:
  * only the shape and dtype are known, and checked. A large gemm is a product (product.h) until its values are needed, and so
- * is what one op makes of each of its elements (epilogue.h). */
+ * is what one op makes of each of its elements (epilogue.h). Elements of a tensor that were only moved remain as they are. */
 struct reference {
     struct kb_dims dims;
     uint64_t elements, rows, columns;                   /* columns: the last axis; rows: all others together */
@@ -25,6 +25,7 @@ struct reference {
     bool wraps;                                         /* integers that do not fit the tensor's dtype wrap in it */
     double *value;
     float *error;                                       /* of each value (error.h); NULL: 0 */
+    uint8_t *raw;                                       /* elements of a tensor, in its dtype; NULL: value and error are there */
     struct product *product;                            /* NULL: value and error are there; with an epilogue, that of `of` */
     struct epilogue *epilogue;                          /* NULL: this is the product itself */
     struct reference *of, *epilogued;                   /* the product that an epilogue is of; the epilogue's reference */
