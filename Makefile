@@ -165,7 +165,7 @@ dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fve
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
 $(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math)): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
-$(call in_files,$(addprefix base/,heap human leave output packed progress) datapass/defect device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
+$(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
     $(addprefix reference/,error expect recheck)): private local := -Irt $(own) $(small)
 # These are run at each event, or for each piece of a memory.

@@ -26,6 +26,7 @@ enum part { VALUES, POWERS, ERROR_POWERS, PARTS };
 /* K and V of some heads, and what is made of them for all of their queries. */
 struct keys {
     uint64_t at;                                        /* of the first element of K and of V */
+    double *k, *v;                                      /* keys x d */
     double *terms, *errors;                             /* of each key: roots of sums of squares of powers */
     float *parts;                                       /* keys x PARTS x d, each part over its unit */
     double unit[PARTS];
@@ -59,12 +60,13 @@ static uint64_t head_at(const struct heads *h, uint64_t head, uint64_t wide, uin
 
 /* ---- K and V of some heads */
 
-/* The roots of the sums of squares of the powers of a row's d values, and of its errors. */
-static void row_powers(const struct heads *h, const struct gathered *g, uint64_t at, double *terms, double *errors)
+/* The roots of the sums of squares of the powers of a row's d values, and of its errors, which begin at `at`. */
+static void row_powers(const struct heads *h, const double *row, const struct gathered *g, uint64_t at, double *terms,
+                       double *errors)
 {
     double sums[4] = {0}, own = 0;
     for (uint64_t c = 0; c < h->d; c++) {
-        double value = error_power(g->value[at + c]);
+        double value = error_power(row[c]);
         sums[c % 4] += value * value;
     }
     for (uint64_t c = 0; c < h->d && g->error; c++) {
@@ -84,7 +86,7 @@ static void add_value_terms(const struct heads *h, uint64_t first, uint64_t end,
 {
     for (uint64_t j = first; j < end; j++)
         for (uint64_t c = 0; c < h->d; c++) {
-            double power = error_power(h->v.value[h->shared.at + j * row_stride(h, 1) + c]);
+            double power = error_power(h->shared.v[j * h->d + c]);
             sums[c] += power * power;
         }
 }
@@ -96,7 +98,7 @@ static void make_parts(const struct heads *h, uint64_t first, uint64_t end)
     double of_values = 1 / keys->unit[VALUES], of_powers = 1 / keys->unit[POWERS], of_errors = 1 / keys->unit[ERROR_POWERS];
     for (uint64_t j = first; j < end; j++) {
         uint64_t at = keys->at + j * row_stride(h, 1);
-        const double *restrict v = h->v.value + at;
+        const double *restrict v = keys->v + j * h->d;
         float *restrict to = keys->parts + j * PARTS * h->d;
         for (uint64_t c = 0; c < h->d; c++) {
             to[c] = (float)(v[c] * of_values);
@@ -114,7 +116,7 @@ static void prepare_blocks(uint64_t block, uint64_t blocks, void *heads)
     for (uint64_t first = block * KEY_BLOCK; blocks-- > 0; first += KEY_BLOCK) {
         uint64_t end = kb_min(first + KEY_BLOCK, h->keys);
         for (uint64_t j = first; j < end; j++)
-            row_powers(h, &h->k, keys->at + j * row_stride(h, 1), &keys->terms[j], &keys->errors[j]);
+            row_powers(h, keys->k + j * h->d, &h->k, keys->at + j * row_stride(h, 1), &keys->terms[j], &keys->errors[j]);
         add_value_terms(h, first, end, value_terms_of(h, first) + h->d);
         make_parts(h, first, end);
     }
@@ -128,7 +130,7 @@ static void find_units(struct heads *h)
     for (uint64_t j = 0; j < h->keys; j++)
         for (uint64_t c = 0; c < h->d; c++) {
             uint64_t at = keys->at + j * row_stride(h, 1) + c;
-            double size = fabs(h->v.value[at]), own = h->v.error ? (double)h->v.error[at] : 0;
+            double size = fabs(keys->v[j * h->d + c]), own = h->v.error ? (double)h->v.error[at] : 0;
             value = size > value && isfinite(size) ? size : value;
             error = own > error && isfinite(own) ? own : error;
         }
@@ -137,11 +139,23 @@ static void find_units(struct heads *h)
     keys->unit[ERROR_POWERS] = error > 0 ? error_power(error) : 1;
 }
 
+/* Copies a row's d values out. */
+static void copy_row(const struct heads *h, const struct gathered *g, uint64_t at, double *to)
+{
+    const double *values = gathered_values(g, at, h->d, to);
+    if (values != to)
+        memcpy(to, values, h->d * sizeof *to);
+}
+
 static void prepare_keys(struct heads *h, uint64_t kv_head)
 {
     uint64_t blocks = kb_ceil_div(h->keys, KEY_BLOCK);
     h->kv_head = kv_head;
     h->shared.at = head_at(h, kv_head, 1, h->keys, 0);
+    for (uint64_t j = 0; j < h->keys; j++) {
+        copy_row(h, &h->k, h->shared.at + j * row_stride(h, 1), h->shared.k + j * h->d);
+        copy_row(h, &h->v, h->shared.at + j * row_stride(h, 1), h->shared.v + j * h->d);
+    }
     find_units(h);
     memset(h->shared.value_terms, 0, (blocks + 1) * h->d * sizeof *h->shared.value_terms);
     reference_each_batch(blocks, KEY_BLOCK * h->d, prepare_blocks, h);
@@ -175,9 +189,8 @@ static void compute_scores(const struct panel *p)
 {
     const struct heads *h = p->heads;
     for (uint64_t i = 0; i < p->rows; i++)
-        memcpy(p->q + i * h->d, h->q.value + row_at(h, p->first + i), h->d * sizeof *p->q);
-    blas_dgemm_transposed(p->rows, p->keys, h->d, p->q, h->d, h->k.value + h->shared.at, row_stride(h, 1), p->scores,
-                          p->keys);
+        copy_row(h, &h->q, row_at(h, p->first + i), p->q + i * h->d);
+    blas_dgemm_transposed(p->rows, p->keys, h->d, p->q, h->d, h->shared.k, h->d, p->scores, p->keys);
 }
 
 /* Scales the scores of a row. The power of the error of a score: its operands', a rounded query's, and the sum's. */
@@ -215,7 +228,7 @@ static void weigh_row(const struct panel *p, uint64_t i)
     double *score = p->scores + i * p->keys, row_terms, row_errors;
     float *power = p->powers + i * p->keys;
     uint64_t seen = keys_seen(h, p->first + i);
-    row_powers(h, &h->q, row_at(h, p->first + i), &row_terms, &row_errors);
+    row_powers(h, p->q + i * h->d, &h->q, row_at(h, p->first + i), &row_terms, &row_errors);
     scale_scores(h, row_terms, row_errors, seen, score, p->row_powers);
     softmax_row(h->q.dtype, score, p->row_powers, seen);
     for (uint64_t j = 0; j < seen; j++)
@@ -283,7 +296,7 @@ static void combine_values(const struct panel *p)
     uint64_t wide = PARTS * h->d, last = p->keys / KEY_BLOCK * KEY_BLOCK;
     float *sums = reference_scratch(p->rows * wide, sizeof *sums);
     double *value_terms = reference_alloc(h->d, sizeof *value_terms);
-    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->v.value + h->shared.at, row_stride(h, 1), 0, p->o, h->d);
+    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->shared.v, h->d, 0, p->o, h->d);
     blas_sgemm(p->rows, 2 * h->d, p->keys, p->powers, p->keys, parts, wide, 0, sums, wide);
     memcpy(value_terms, value_terms_of(h, last), h->d * sizeof *value_terms);
     add_value_terms(h, last, p->keys, value_terms);
@@ -326,6 +339,8 @@ static void attend_all(struct heads *h)
     blas_open();
     h->group = h->how.heads / h->how.kv_heads;
     h->panels = kb_ceil_div(h->group * h->queries, QUERY_PANEL);
+    keys->k = reference_alloc(2 * h->keys * h->d, sizeof *keys->k);
+    keys->v = keys->k + h->keys * h->d;
     keys->terms = reference_alloc(h->keys, sizeof *keys->terms);
     keys->errors = reference_alloc(h->keys, sizeof *keys->errors);
     keys->parts = reference_alloc(h->keys * PARTS * h->d, sizeof *keys->parts);
@@ -335,7 +350,7 @@ static void attend_all(struct heads *h)
         threads_run(h->panels, attention_panel, h);
     }
     progress_end();
-    free(keys->terms), free(keys->errors), free(keys->parts), free(keys->value_terms);
+    free(keys->k), free(keys->terms), free(keys->errors), free(keys->parts), free(keys->value_terms);
 }
 
 /* Checks a matrix with `wide` heads for each kv head, and sets the columns of a head. Returns the rows of a head. */
@@ -371,7 +386,7 @@ kb_ref kb_ref_attention_at(struct kb_values q, struct kb_values k, struct kb_val
 {
     struct call_site call = {"kb_ref_attention", file, line};
     reference_begin(call);
-    struct heads h = {.how = how, .q = gather(call, q), .k = gather(call, k), .v = gather(call, v)};
+    struct heads h = {.how = how, .q = gather_raw(call, q), .k = gather_raw(call, k), .v = gather_raw(call, v)};
     check_heads(call, &h);
     h.value = reference_alloc(h.q.elements, sizeof *h.value);
     h.error = reference_errors(h.q.elements, true);
