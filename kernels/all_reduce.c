@@ -1021,12 +1021,12 @@ static struct lead_numbers lead_numbers(const struct collective *c, const struct
     return (struct lead_numbers){1, 0, chunk};
 }
 
-/* How long the busiest link of a SIP is busy until its leads, which have a place in each cube, have got the sums of `bytes`: PEs of
- * a cube load from one another, and all of a SIP send the leads what they have added up. */
+/* How long the busiest link is busy until the leads of a SIP, which have a place in their cubes, have got the sums of `bytes`: PEs of
+ * these cubes load from one another, and all of the SIP send the leads what they have added up. */
 static uint64_t lead_ps(struct kb_pes sip, const struct levels *l, uint32_t place, uint32_t leads, uint64_t bytes)
 {
     kb_traffic traffic = kb_traffic_new();
-    level_traffic(traffic, sip, 1, l->pes, bytes / l->pes);
+    level_traffic(traffic, (struct kb_pes){sip.pe, leads * l->pes}, 1, l->pes, bytes / l->pes);
     for (uint32_t i = 0; i < sip.count; i++)
         for (uint32_t lead = place; lead < leads * l->pes; lead += l->pes)
             if (i != lead)
