@@ -194,8 +194,6 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
                   (unsigned long long)levels_room_bytes(&c, widest, window), (unsigned long long)collective_room(&c, held));
     if (algorithm == PAIRS)
         collective_fits(&c, held, block, 0);
-    if (algorithm == PAIRS)
-        bound = pairs_bound(c.pes, block_bytes);
 
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(c.p, c.p * block), kb_rows(c.space, c.pes));
@@ -208,6 +206,8 @@ KB_BENCH(all_to_all, "every PE sends a different block to every PE",
                                           : kb_launch(all_to_all_levels, c.pes, &args);
     kb_wait(launch);
 
+    if (algorithm == PAIRS)                             /* the ways of all pairs are known by now */
+        bound = pairs_bound(c.pes, block_bytes);
     bound.memory_ps = kb_memory_ps(c.space, bytes, bytes);
     collective_report(launch, &c, in, out, bytes, c.p - 1, c.p, &bound);
     kb_expect_close(out, kb_ref_exchange(in));

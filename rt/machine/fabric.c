@@ -202,10 +202,19 @@ static uint64_t walk_latency_ps(const struct way *way)
     }
 }
 
+/* The same of a way whose steps are listed and take the same time for every message. */
+static uint64_t steps_latency_ps(const struct route *route)
+{
+    uint64_t latency_ps = 0;
+    for (uint32_t i = 0; i < route->length; i++)
+        latency_ps += route->steps[i].latency_ps + spec.overhead_ps[route->steps[i].kind];
+    return latency_ps;
+}
+
 uint64_t route_latency_ps(struct route *route)
 {
     if (route->latency_ps == UINT64_MAX)
-        route->latency_ps = walk_latency_ps(&route->way);
+        route->latency_ps = route->length && !spec.modelled ? steps_latency_ps(route) : walk_latency_ps(&route->way);
     return route->latency_ps;
 }
 
