@@ -163,7 +163,7 @@ clears := $(if $(findstring clang,$(CC)),,-mmemset-strategy=vector_loop:512:noal
 fast := $(if $(filter -O2,$(OPT)),-O3 $(clears))
 dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops) $(clears))
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
-$(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule)): private local := $(models) $(dense)
+$(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite compute move shard) machine/mmu): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
@@ -193,12 +193,13 @@ $(B)/re/%.c: %.re
 # copies shards by string instructions, which take longer than a call of memcpy. Functions have no copies for constants, and
 # call-saved registers hold what outlives a call: both are shorter. As one program, they have one copy of each
 # function of their headers, of whose names one is left: a debugger finds each function, if two files call theirs alike the
-# second one by its name and a number.
+# second one by its name and a number. What only calls a kernel has no name.
 # The sanitizers make most of their compilation, but little of their runs: without optimisation it takes a third.
 one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-partition=one))
 of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once -fno-ipa-cp -fno-caller-saves -fno-move-loop-invariants,$(small)) \
     $(one_program) $(if $(san),-O0)
-name_functions = $$3 ~ /\.lto_priv\./ { \
+name_functions = { known[$$3]; called = $$3 } sub(/_kb_body$$/, "", called) && called in known { print $$3 > "$@.strip" } \
+    $$3 ~ /\.lto_priv\./ { \
     if ($$2 != "t" || named[$$1]++) print $$3 > "$@.strip"; \
     else { name = $$3; sub(/\.lto_priv(\.0$$)?/, "", name); print $$3, name > "$@.rename" } }
 unnamed := *_kb_entry *_kb_bench *_kb_params *_kb_kernel *_kb_bench_entry

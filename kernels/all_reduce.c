@@ -499,22 +499,6 @@ static void chunk_receive(struct chunks *chunks, enum chunk_level level, const s
     transfers_wait(tl, &receives);
 }
 
-/* Adds up the chunks of the peers. There is no op that multiplies along an axis. */
-static void chunk_add(struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *from, struct tl_shard sum)
-{
-    struct tl *tl = chunks->tl;
-    const char *op = chunks->lead->arg->op;
-    bool adds = op[0] == 'a', multiplies = op[1] == 'u';
-    uint64_t count = sum.shape[0];
-    if (!multiplies) {
-        tl_compute(tl, &(struct tl_compute){.op = adds ? "sum" : op, .to = sum, .x = chunk_rows(chunks, level, from, count)});
-        return;
-    }
-    tl_copy(tl, sum, chunk_in(chunks, from, 0, count));
-    for (uint32_t i = 1; i < chunks->peers[level].count; i++)
-        tl_math(tl, op, sum, sum, chunk_in(chunks, from, i, count));
-}
-
 /* Sends the result of a chunk to the leads. */
 static void chunk_finish(struct chunks *chunks, struct chunk_buffer *sum, struct indices chunk)
 {
@@ -549,7 +533,7 @@ static void chunk_level(struct chunks *chunks, enum chunk_level level, uint64_t 
     transfers_wait(tl, &from->sends);
     transfers_wait(tl, &to->sends);
     chunk_receive(chunks, level, from, chunk.count);
-    chunk_add(chunks, level, from, sum);
+    reduce_rows(tl, chunks->lead->arg->op, sum, chunk_rows(chunks, level, from, chunk.count));
     uint32_t adder = level == CHUNK_SIP ? next->at : chunk_adder(chunks, level + 1, round, pe);
     if (level == CHUNK_SIP)
         chunk_finish(chunks, to, chunk);

@@ -103,6 +103,19 @@ static inline struct tl_shard subrange(struct tl *tl, struct tl_shard shard, str
     return range.count ? tl_part(tl, shard, 0, range.first, range.count) : shard;
 }
 
+/* Reduces the rows of a buffer to one. There is no op that multiplies along an axis. */
+static inline void reduce_rows(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard rows)
+{
+    bool adds = op[0] == 'a', multiplies = op[1] == 'u';
+    if (!multiplies) {
+        tl_compute(tl, &(struct tl_compute){.op = adds ? "sum" : op, .to = to, .x = rows});
+        return;
+    }
+    tl_copy(tl, to, flattened(tl_part(tl, rows, 0, 0, 1)));
+    for (uint64_t i = 1; i < rows.shape[0]; i++)
+        tl_math(tl, op, to, to, flattened(tl_part(tl, rows, 0, i, 1)));
+}
+
 /* ---- in benches */
 
 #define COLLECTIVE_PARAMS(dtypes, size_help)                                                                           \
@@ -288,9 +301,15 @@ static inline uint64_t collective_memory_ps(const struct collective *c, uint64_t
     return kb_max(link_ps, kb_product(collective_sharing(c), memory_ps));
 }
 
+/* How long the memory of the vectors takes to find what a load asks for. */
+static inline uint64_t collective_access_ps(const struct collective *c)
+{
+    return c->space == KB_HBM ? kb_attrs.hbm_ctrl_access_ps : c->space == KB_SRAM ? kb_attrs.sram_overhead_ps : 0;
+}
+
 /* The steps of a ring follow one another, and a message waits until one of the slots is free, which takes the way there and
- * back, and the reduction if there is one. A ring loads and stores while it sends. In one round, the reduced vector or what is
- * gathered is only a block of each rank. */
+ * back, and the reduction if there is one. A ring loads and stores while it sends; what it reduces it loads piece by piece. In one
+ * round, the reduced vector or what is gathered is only a block of each rank. */
 static inline uint64_t ring_estimate_ps(const struct collective *c, const struct kb_work *bound, uint32_t rounds)
 {
     uint64_t bytes = c->n * c->element_bytes, part = rounds == 1 ? block_longest(c->n, c->p) * c->element_bytes : bytes;
@@ -300,7 +319,9 @@ static inline uint64_t ring_estimate_ps(const struct collective *c, const struct
     if (c->p == 1)                                      /* it sends nothing */
         return memory_ps + command_ps();
     uint64_t messages = kb_ceil_div(block_longest(c->n, c->p) * c->element_bytes, c->chunk);
+    uint64_t loads = c->op ? c->p * kb_ceil_div(messages, pipeline_chunks(c->chunk)) : 0;
     uint64_t far_ps = 0, message_ps = 0;
+    memory_ps = kb_sum(memory_ps, kb_product(loads, command_ps() + collective_access_ps(c)));
     for (uint32_t i = 0; i < c->order.count; i++) {
         uint32_t from = c->pes.pe[c->order.position[i]], to = c->pes.pe[c->order.position[(i + 1) % c->order.count]];
         if (kb_latency_ps(from, to) <= far_ps)

@@ -288,6 +288,15 @@ static inline void mover_drain(struct mover *mover)
 
 /* ---- in benches */
 
+/* The ranks of each cube, twice: what comes after one of them are all others. */
+static inline const uint32_t *cube_ranks(const struct levels *levels)
+{
+    uint32_t pes = levels->pes, count = 2 * pes * levels->cubes * levels->sips, *ranks = kb_array(uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i] = i / (2 * pes) * pes + i % pes;
+    return ranks;
+}
+
 /* What notices and a mover need of a TCM at least: two notices, and a piece of 64 bytes in each buffer of the mover, with as much
  * in between. */
 enum { MOVER_LEAST_ROOM = 2 * 64 + MOVER_BUFFERS * 2 * 64 };

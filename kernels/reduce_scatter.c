@@ -1,4 +1,7 @@
-/* reduce_scatter.c: every rank gets its block of the reduction of all ranks' vectors: by a ring, or in levels.
+/* reduce_scatter.c: every rank gets its block of the reduction of all ranks' vectors, or one rank, the root, gets all of it.
+ *
+ * Direct, within a SIP: each rank makes its block (direct.h), and stores it, with the root if that gets all. Else the root gets it
+ * along a chain (chain.h), and ranks get their blocks by a ring or in levels.
  *
  * Ring: the block of a rank starts at the next rank, goes once around the ring, is reduced with each rank's own part on the
  * way, and is complete when it reaches its rank. Every rank sends (p - 1) / p of the vector, to its neighbour only.
@@ -8,17 +11,20 @@
  * of the SIP that the unit is for. They give the ranks their blocks. Fewer units are fewer messages between SIPs, more of them
  * are shared by more PEs.
  *
- * auto estimates the time of both and takes the shorter. */
-#include "levels.h"
+ * auto estimates the time of each and takes the shortest. */
+#include "chain.h"
+#include "direct.h"
 
 struct reduce_scatter_args {
-    kb_tensor in, out;                                  /* `in`: a row per rank; `out`: a block of columns per rank */
+    kb_tensor in, out;                                  /* `in`: a row per rank; `out`: a block of columns per rank, or all of it */
     struct kb_order order;
     const char *op;
     uint64_t chunk_bytes;
     struct levels levels;
     uint64_t unit;                                      /* ranks of a unit */
     kb_tensor of_cube, of_sip;                          /* units that were reduced: a row per rank */
+    const uint32_t *ranks;                              /* of cubes; direct */
+    uint64_t chunk;                                     /* elements of a message; direct */
 };
 
 KB_KERNEL(reduce_scatter_ring, struct reduce_scatter_args)
@@ -40,6 +46,24 @@ KB_KERNEL(reduce_scatter_ring, struct reduce_scatter_args)
                 range.count});
         }
     pipeline_drain(&pipeline);
+}
+
+KB_KERNEL(reduce_direct, struct reduce_scatter_args)
+{
+    bool at_root = tl_shards(arg->out) == 1;
+    struct tl_shard out = flattened(at_root ? tl_shard(tl, arg->out, 0) : tl_my_shard(tl, arg->out));
+    if (at_root)
+        out = subrange(tl, out, block_range(out.shape[0], tl_num_pes(tl), tl_pe(tl)));
+    direct_run(tl, arg->in, out, arg->op, &arg->levels, arg->ranks, arg->chunk);
+}
+
+KB_KERNEL(reduce, struct chain_args)
+{
+    struct rank_ring ring = ring_of(tl, arg->order);
+    struct tl_shard in = flattened(tl_my_shard(tl, arg->in)), out = flattened(tl_shard(tl, arg->out, 0));
+    bool begins = ring.at == 1 || ring.count == 1;      /* the rank after the root, which is last */
+    chain_run(tl, arg, &ring, in, out, PIPELINE_LOAD | (begins ? 0 : PIPELINE_RECV) |
+                                           (ring.at == 0 ? PIPELINE_STORE : PIPELINE_SEND));
 }
 
 /* ---- levels */
@@ -138,7 +162,7 @@ KB_KERNEL(reduce_scatter_levels, struct reduce_scatter_args)
     }
 }
 
-/* ---- the bench */
+/* ---- the bench of reduce_scatter */
 
 /* What each level loads: shares of the units in a cube, units in a SIP and of all SIPs. */
 static struct kb_work levels_bound(const struct collective *c, const struct levels *l)
@@ -170,17 +194,18 @@ static uint64_t levels_estimate_ps(const struct collective *c, const struct leve
            units_ps(c, l, bound, units);
 }
 
-enum algorithm { RING, IN_LEVELS, ALGORITHMS };
+enum algorithm { RING, IN_LEVELS, DIRECT, ALGORITHMS };
 
 KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vectors",
          COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS,
-         KB_WORD(algorithm, "auto ring levels", "a ring; cubes, SIPs and the system in turn; or the shorter of both"))
+         KB_WORD(algorithm, "auto ring levels direct",
+                 "the shortest of: a ring; cubes, SIPs and the system in turn; within a SIP, each block made by its PE"))
 {
     struct collective c = reduction_params();
     struct levels levels = levels_of(c.pes);
     uint64_t longest = block_longest(c.n, c.p), in_sip = levels.pes * levels.cubes, units = 1;
     struct kb_work bound[ALGORITHMS] = {[RING] = ring_bound(c.pes, c.order, (c.n - longest) * c.element_bytes, 1),
-                                        [IN_LEVELS] = levels_bound(&c, &levels)};
+                                        [IN_LEVELS] = levels_bound(&c, &levels), [DIRECT] = direct_bound(&c, &levels)};
     for (uint64_t i = 2; i <= in_sip; i++)
         if (in_sip % i == 0 && units_ps(&c, &levels, &bound[IN_LEVELS], i) <
                                    units_ps(&c, &levels, &bound[IN_LEVELS], units))
@@ -192,10 +217,16 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
     uint64_t between = tcm_padded(of_cube * c.element_bytes) + tcm_padded(of_sip * c.element_bytes);
     between = (c.space == KB_TCM ? between : 0) + MOVER_LEAST_ROOM;
     bool fits = collective_room(&c, held) >= between;
-    static const char *const names[] = {[RING] = "ring", [IN_LEVELS] = "levels"};
+    uint64_t chunk = direct_chunk(&c, &levels, held);
+    static const char *const names[] = {[RING] = "ring", [IN_LEVELS] = "levels", [DIRECT] = "direct"};
     enum algorithm algorithm = algorithm_used(names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring_estimate_ps(&c, &bound[RING], 1),
-        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels, &bound[IN_LEVELS], units) : UINT64_MAX});
+        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels, &bound[IN_LEVELS], units) : UINT64_MAX,
+        [DIRECT] = direct_estimate_ps(&c, &levels, &bound[DIRECT], chunk)});
+    if (algorithm == DIRECT && !chunk) {
+        kb_note("algorithm=direct: ring is used, the PEs are not those of one SIP, or their TCMs have no room for the parts");
+        algorithm = RING;
+    }
     if (algorithm == IN_LEVELS && !fits)
         kb_refuse("levels need %llu bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=ring",
                   (unsigned long long)between, (unsigned long long)collective_room(&c, held));
@@ -205,16 +236,74 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
     kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
     kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_cols(c.space, c.pes));
     collective_fill(in, c.dtype, c.op, c.p);
-    struct reduce_scatter_args args = {in, out, c.order, c.op, c.chunk, levels, in_sip / units, NULL, NULL};
+    struct reduce_scatter_args args = {in, out, c.order, c.op, c.chunk, levels, in_sip / units, NULL, NULL, cube_ranks(&levels), chunk};
     if (algorithm == IN_LEVELS) {
         args.of_cube = kb_tensor_new("of_cube", c.dtype, kb_2d(c.p, of_cube), kb_rows(c.space, c.pes));
         args.of_sip = kb_tensor_new("of_sip", c.dtype, kb_2d(c.p, of_sip), kb_rows(c.space, c.pes));
     }
     kb_future launch = algorithm == RING ? kb_launch(reduce_scatter_ring, c.pes, &args)
-                                         : kb_launch(reduce_scatter_levels, c.pes, &args);
+                       : algorithm == DIRECT ? kb_launch(reduce_direct, c.pes, &args)
+                                             : kb_launch(reduce_scatter_levels, c.pes, &args);
     kb_wait(launch);
 
     bound[algorithm].memory_ps = kb_memory_ps(c.space, c.n * c.element_bytes, longest * c.element_bytes);
     collective_report(launch, &c, in, out, c.n * c.element_bytes, c.p - 1, c.p, &bound[algorithm]);
+    kb_expect_close(out, kb_ref_reduce(in, c.op));
+}
+
+/* ---- the bench of reduce */
+
+enum { CHAIN, BLOCKS };                                 /* algorithms: along a chain; direct */
+
+/* Each rank of a chain waits for a message, adds to it and sends it on; the last message passes all of them. */
+static uint64_t chain_estimate_ps(const struct collective *c, const struct kb_work *bound)
+{
+    uint64_t bytes = c->n * c->element_bytes, message = kb_min(c->chunk, bytes);
+    uint64_t math_ps = kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
+                       kb_math_ps(c->dtype, message / c->element_bytes);
+    uint64_t hop_ps = kb_move_ps(message, kb_attrs.noc_link_bw_bps) + math_ps + 2 * command_ps();
+    uint64_t work_ps = kb_max(kb_traffic_ps(bound->traffic), collective_memory_ps(c, bytes, bytes));
+    return work_ps + bound->latency_ps + kb_product(c->p, hop_ps);
+}
+
+/* When the last window is made, all blocks of it go to one memory; of others, they do so while the next one is made. */
+static uint64_t reduce_direct_estimate_ps(const struct collective *c, const struct levels *l, const struct kb_work *bound,
+                                          uint64_t chunk)
+{
+    uint64_t makes_ps = direct_estimate_ps(c, l, bound, chunk), bytes = c->n * c->element_bytes;
+    return kb_sum(makes_ps, chunk ? kb_memory_ps(c->space, 0, kb_min(bytes, chunk * c->p * c->element_bytes)) : 0);
+}
+
+KB_BENCH(reduce, "one PE gets the reduction of all vectors",
+         COLLECTIVE_PARAMS("f16 bf16 f32 i32 i8", "elements of each vector"), REDUCTION_PARAMS, ROOT_PARAM,
+         KB_WORD(algorithm, "auto direct chain", "within a SIP, each PE makes a block; from one PE to the next; or the shorter"))
+{
+    struct collective c = reduction_params();
+    uint32_t root = (uint32_t)param_used("root", kb_int(root), kb_int(root) % c.pes.count, "modulo the number of ranks");
+    uint64_t bytes = c.n * c.element_bytes;
+    struct levels levels = levels_of(c.pes);
+    c.order = kb_order_from(c.order, root);
+    struct kb_work bound[] = {[CHAIN] = chain_bound(c.pes, c.order, 1 % c.order.count, bytes), [BLOCKS] = direct_bound(&c, &levels)};
+    uint64_t chunk = direct_chunk(&c, &levels, 2 * tcm_padded(bytes));
+    static const char *const names[] = {[CHAIN] = "chain", [BLOCKS] = "direct"};
+    uint32_t algorithm = algorithm_used(names, 2, (const uint64_t[]){
+        [CHAIN] = chain_estimate_ps(&c, &bound[CHAIN]), [BLOCKS] = reduce_direct_estimate_ps(&c, &levels, &bound[BLOCKS], chunk)});
+    if (algorithm == BLOCKS && !chunk) {
+        kb_note("algorithm=direct: chain is used, the PEs are not those of one SIP, or their TCMs have no room for the parts");
+        algorithm = CHAIN;
+    }
+    if (algorithm == CHAIN)
+        collective_fits(&c, 2 * tcm_padded(bytes), c.n, 0);
+
+    kb_tensor in = kb_tensor_new("in", c.dtype, kb_2d(c.p, c.n), kb_rows(c.space, c.pes));
+    kb_tensor out = kb_tensor_new("out", c.dtype, kb_2d(1, c.n), kb_on(c.space, ((struct kb_pes){c.pes.pe + root, 1})));
+    collective_fill(in, c.dtype, c.op, c.p);
+    struct chain_args chain = {in, out, c.order, false, c.op, c.chunk};
+    struct reduce_scatter_args direct = {.in = in, .out = out, .op = c.op, .levels = levels, .ranks = cube_ranks(&levels), .chunk = chunk};
+    kb_future launch = algorithm == CHAIN ? kb_launch(reduce, c.pes, &chain) : kb_launch(reduce_direct, c.pes, &direct);
+    kb_wait(launch);
+
+    bound[algorithm].memory_ps = kb_memory_ps(c.space, bytes, bytes);
+    collective_report(launch, &c, in, out, bytes, 1, 1, &bound[algorithm]);
     kb_expect_close(out, kb_ref_reduce(in, c.op));
 }

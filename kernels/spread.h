@@ -197,13 +197,10 @@ static inline void spread_all(struct spread *spread, const struct senders *sende
 
 static inline struct spread_ranks spread_ranks(struct levels levels, uint32_t lead)
 {
-    uint32_t cubes = levels.cubes * levels.sips, pes = levels.pes;
-    uint32_t *all = kb_array(uint32_t, 2 * pes * cubes), *leads = kb_array(uint32_t, 2 * cubes);
-    for (uint32_t i = 0; i < 2 * pes * cubes; i++)
-        all[i] = i / (2 * pes) * pes + i % pes;
+    uint32_t cubes = levels.cubes * levels.sips, *leads = kb_array(uint32_t, 2 * cubes);
     for (uint32_t i = 0; i < 2 * cubes; i++)
-        leads[i] = i % cubes * pes + lead;
-    return (struct spread_ranks){levels, lead, all, leads};
+        leads[i] = i % cubes * levels.pes + lead;
+    return (struct spread_ranks){levels, lead, cube_ranks(&levels), leads};
 }
 
 #endif

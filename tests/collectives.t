@@ -36,7 +36,8 @@ SHAPES = {
 REDUCING = (("all_reduce", "algorithm=ring"), ("all_reduce", "algorithm=multicast"),
             ("all_reduce", "algorithm=levels"),
             ("all_reduce", "algorithm=windows", "windows=3"), ("reduce_scatter", "algorithm=ring"),
-            ("reduce_scatter", "algorithm=levels"), ("reduce", "root=1"))
+            ("reduce_scatter", "algorithm=levels"), ("reduce_scatter", "algorithm=direct"),
+            ("reduce", "root=1", "algorithm=chain"), ("reduce", "root=2", "algorithm=direct"))
 MOVING = (("all_gather", "algorithm=ring"), ("all_gather", "algorithm=multicast"), ("all_to_all", "algorithm=pairs"),
           ("all_to_all", "algorithm=levels"), ("broadcast", "root=2"), ("broadcast", "root=1", "algorithm=chain"))
 DTYPES = ("f32", "f16", "bf16", "i32", "i8")
@@ -122,14 +123,16 @@ def beside_vectors(program):
         ok(not wrong, f"all_reduce algorithm={algorithm} on long_slots verifies beside vectors that fill the TCM", *wrong)
 
 
-def chooses(program):
+OF_SIPS = (("all_reduce", ("size=100",), ("ring", "levels", "multicast", "windows")),
+           ("all_reduce", ("size=10000",), ("ring", "levels", "multicast", "windows")),
+           ("all_gather", ("size=1000",), ("ring", "multicast")), ("reduce_scatter", ("size=1000",), ("ring", "levels")),
+           ("all_to_all", ("size=1000",), ("pairs", "levels")), ("barrier", (), ("dissemination", "levels")))
+OF_A_SIP = (("reduce_scatter", ("size=1000",), ("ring", "levels", "direct")), ("reduce", ("size=1000",), ("chain", "direct")))
+
+
+def chooses(program, choices):
     """auto says what it takes and what it estimates, and is not slower than the slowest of its choices."""
-    for bench, size, algorithms in (("all_reduce", ("size=100",), ("ring", "levels", "multicast", "windows")),
-                                    ("all_reduce", ("size=10000",), ("ring", "levels", "multicast", "windows")),
-                                    ("all_gather", ("size=1000",), ("ring", "multicast")),
-                                    ("reduce_scatter", ("size=1000",), ("ring", "levels")),
-                                    ("all_to_all", ("size=1000",), ("pairs", "levels")),
-                                    ("barrier", (), ("dissemination", "levels"))):
+    for bench, size, algorithms in choices:
         took = {}
         for algorithm in algorithms + ("auto",):
             ended, made = result(program, bench, *size, f"algorithm={algorithm}", "--data", "off")
@@ -256,15 +259,17 @@ def main():
     for name in ("leads", "groups"):
         leads(machine(name), name)
     beside_vectors(machine("long_slots"))
-    chooses(machine("leads"))
+    chooses(machine("leads"), OF_SIPS)
+    chooses(machine("one_of_leads"), OF_A_SIP)
     chooses_within(machine("leads"), machine("one_of_leads"))
     estimates(machine("leads"), "4 SIPs")
     small = simulator(topology("small"))
     estimates(small, "small")
-    gather, scatter, exchange = ("ring", "multicast"), ("ring", "levels"), ("pairs", "levels")
+    gather, scatter, exchange = ("ring", "multicast"), ("ring", "levels", "direct"), ("pairs", "levels")
     chooses_best(small, "small", ("all_gather", 100000, "hbm", gather), ("all_gather", 1000000, "hbm", gather),
                  ("all_gather", 100000, "sram", gather), ("all_to_all", 1000000, "sram", exchange),
-                 ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "sram", scatter))
+                 ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "sram", scatter),
+                 ("reduce", 1000000, "hbm", ("chain", "direct")))
     many(eight, "8 PEs")
     measures(eight)
     mistakes(eight)
@@ -279,7 +284,8 @@ def main():
         long_vectors()
         more_windows_than_elements()
         chooses_best(big, "128 PEs", ("all_gather", 4000000, "hbm", gather), ("all_to_all", 100000, "hbm", exchange),
-                     ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter))
+                     ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter),
+                     ("reduce_scatter", 1000, "hbm", scatter), ("reduce", 100000, "hbm", ("chain", "direct")))
         estimates(big, "128 PEs")
 
 
