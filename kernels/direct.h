@@ -1,6 +1,6 @@
 /* direct.h: the reduction of the vectors of all ranks of a SIP, of which each rank makes a block. PEs of a cube load from one
- * another what the ranks with their number in all cubes make, in one command for each of these, and send each rank what its cube's
- * vectors add up to. So a rank has a load, a message and two sums for each cube, in however many ranks there are.
+ * another what the ranks with their number in all cubes make, in one command for each of these, and send each rank what the vectors
+ * of the cube add up to. So a rank has a load, a sum and a message for each cube, and a sum of what it gets.
  *
  * A block is made in windows, each of which is a message. Ranks receive a window while they load for the next one. */
 #ifndef DIRECT_H
@@ -144,7 +144,7 @@ static inline void direct_run(struct tl *tl, kb_tensor in, struct tl_shard out, 
 /* ---- in benches */
 
 /* The elements of a message, for which a TCM has room beside tensors of `held` bytes; 0: there is none, or the ranks are not those
- * of one SIP. A block has some windows, so that they overlap. */
+ * of one SIP. */
 static inline uint64_t direct_chunk(const struct collective *c, const struct levels *l, uint64_t held)
 {
     uint64_t rows = DIRECT_LOADS * l->pes + 2 * DIRECT_WINDOWS * l->cubes, buffers = DIRECT_LOADS + 2 * DIRECT_WINDOWS;
