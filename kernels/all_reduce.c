@@ -465,9 +465,7 @@ static struct tl_shard chunk_in(const struct chunks *chunks, const struct chunk_
 static struct tl_shard chunk_rows(const struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *buffer,
                                   uint64_t count)
 {
-    struct tl_shard rows = {.addr = buffer->memory.addr, .dtype = buffer->memory.dtype, .rank = 2,
-                            .shape = {chunks->peers[level].count, count}, .stride = {chunks->chunk, 1}};
-    return tl_view(chunks->tl, rows);
+    return chunks_as_rows(chunks->tl, buffer->memory, chunks->chunk, chunks->peers[level].count, count);
 }
 
 /* Begins to load this PE's chunk of a step's round from all PEs of the cube. */
@@ -1131,8 +1129,9 @@ static struct kb_work multicast_bound(const struct collective *c, const struct l
     for (uint32_t count = leads->groups, kept; shares_short(c, leads->shares) && count > 1; count = kept) {
         kept = kb_ceil_div(count, 2);
         add_tree_step(bound.traffic, leads, count, kept);
-        bound.latency_ps += far_ps;
     }
+    for (uint64_t count = shares_short(c, leads->shares) ? leads->groups : 1; count > 1; count /= 2)   /* the longest way up the tree */
+        bound.latency_ps += far_ps;
     add_spread(bound.traffic, leads, c->pes.pe[l->pes * l->cubes - 1]);
     bound.latency_ps += far_ps;
     return bound;
@@ -1292,6 +1291,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     uint32_t windows = windows_of(&c, &levels);
     struct lead_numbers number = lead_numbers(&c, &levels);
     bool fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
+    bool known = levels.even || c.sips == 1;            /* what passes the switch: an uneven set counts as one cube */
     struct collective ring = with_shorter_messages(&c, block_longest(c.n, c.p));
     struct lead_pes leads = lead_pes_of(&c, &levels, &number);
     struct kb_work bound[ALGORITHMS] = {
@@ -1301,8 +1301,8 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
         bound[MULTICAST] = multicast_bound(&c, &levels, &leads);
     enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring.chunk ? ring_estimate_ps(&ring, &bound[RING], 2) : UINT64_MAX,
-        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
-        [MULTICAST] = multicast_estimate_ps(&c, &levels, &leads, &number),
+        [IN_LEVELS] = fits && known ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
+        [MULTICAST] = known ? multicast_estimate_ps(&c, &levels, &leads, &number) : UINT64_MAX,
         [WINDOWS] = fits ? windows_estimate_ps(&c, &levels, windows) : UINT64_MAX});
     if (algorithm == MULTICAST && !number.leads) {
         kb_note("algorithm=multicast: levels is used, the vector does not fit into the TCMs of the first PEs of all cubes");

@@ -15,7 +15,7 @@ struct chain_args {
 
 /* Moves the vector through this rank, with the same actions for each segment. */
 static inline void chain_run(struct tl *tl, const struct chain_args *arg, const struct rank_ring *ring, struct tl_shard in,
-                      struct tl_shard out, unsigned actions)
+                             struct tl_shard out, unsigned actions)
 {
     uint64_t n = in.shape[0];
     struct pipeline pipeline;

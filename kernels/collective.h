@@ -103,6 +103,13 @@ static inline struct tl_shard subrange(struct tl *tl, struct tl_shard shard, str
     return range.count ? tl_part(tl, shard, 0, range.first, range.count) : shard;
 }
 
+/* The first `count` elements of each of `rows` chunks of a buffer, as rows. */
+static inline struct tl_shard chunks_as_rows(struct tl *tl, struct tl_shard buffer, uint64_t chunk, uint32_t rows, uint64_t count)
+{
+    return tl_view(tl, (struct tl_shard){.addr = buffer.addr, .dtype = buffer.dtype, .rank = 2, .shape = {rows, count},
+                                         .stride = {chunk, 1}});
+}
+
 /* Reduces the rows of a buffer to one. There is no op that multiplies along an axis. */
 static inline void reduce_rows(struct tl *tl, const char *op, struct tl_shard to, struct tl_shard rows)
 {
@@ -316,12 +323,12 @@ static inline uint64_t ring_estimate_ps(const struct collective *c, const struct
     uint64_t steps = rounds * c->p, memory_ps = collective_memory_ps(c, c->op ? bytes : part, c->op ? part : bytes);
     if (c->space == KB_SRAM)                            /* each step of each rank of a cube loads or stores */
         memory_ps = kb_max(memory_ps, kb_product(steps * collective_sharing(c), kb_attrs.sram_overhead_ps));
-    if (c->p == 1)                                      /* it sends nothing */
-        return memory_ps + command_ps();
     uint64_t messages = kb_ceil_div(block_longest(c->n, c->p) * c->element_bytes, c->chunk);
     uint64_t loads = c->op ? c->p * kb_ceil_div(messages, pipeline_chunks(c->chunk)) : 0;
     uint64_t far_ps = 0, message_ps = 0;
     memory_ps = kb_sum(memory_ps, kb_product(loads, command_ps() + collective_access_ps(c)));
+    if (c->p == 1)                                      /* it sends nothing */
+        return memory_ps + command_ps();
     for (uint32_t i = 0; i < c->order.count; i++) {
         uint32_t from = c->pes.pe[c->order.position[i]], to = c->pes.pe[c->order.position[(i + 1) % c->order.count]];
         if (kb_latency_ps(from, to) <= far_ps)

@@ -33,13 +33,6 @@ static inline struct indices direct_range(const struct direct *direct, uint32_t 
     return range_window(block_range(direct->n, tl_num_pes(direct->tl), rank), window * direct->chunk, direct->chunk);
 }
 
-/* The first `count` elements of each chunk in a buffer, as rows. */
-static inline struct tl_shard direct_rows(const struct direct *direct, struct tl_shard buffer, uint32_t rows, uint64_t count)
-{
-    return tl_view(direct->tl, (struct tl_shard){.addr = buffer.addr, .dtype = buffer.dtype, .rank = 2, .shape = {rows, count},
-                                                 .stride = {direct->chunk, 1}});
-}
-
 /* The cube for which a part is, the own one last in each window. */
 static inline uint32_t direct_cube(const struct direct *direct, uint64_t part)
 {
@@ -54,7 +47,7 @@ static inline void direct_load(struct direct *direct, uint64_t part)
     struct indices range = direct_range(direct, peer_rank(&direct->cubes, direct_cube(direct, part)), window);
     if (range.count)
         direct->load[part % DIRECT_LOADS] = tl_load_rows_async(
-            direct->tl, direct_rows(direct, direct->loaded[part % DIRECT_LOADS], direct->cube.count, range.count),
+            direct->tl, chunks_as_rows(direct->tl, direct->loaded[part % DIRECT_LOADS], direct->chunk, direct->cube.count, range.count),
             tl_rows_part(direct->in, range.first, range.count), direct->ranks);
 }
 
@@ -70,7 +63,7 @@ static inline void direct_part(struct direct *direct, uint64_t part)
     bool own = cube == direct->cubes.at;
     struct tl_shard sum = tl_part(tl, own ? window->got : window->sums, 0, cube * direct->chunk, count);
     tl_wait(tl, direct->load[part % DIRECT_LOADS]);
-    reduce_rows(tl, direct->op, sum, direct_rows(direct, direct->loaded[part % DIRECT_LOADS], direct->cube.count, count));
+    reduce_rows(tl, direct->op, sum, chunks_as_rows(tl, direct->loaded[part % DIRECT_LOADS], direct->chunk, direct->cube.count, count));
     if (!own)
         transfers_add(tl, &window->sends, tl_send_async(tl, rank, sum));
 }
@@ -101,7 +94,7 @@ static inline void direct_end(struct direct *direct, uint64_t number)
     if (window->store)
         tl_wait(tl, window->store);
     struct tl_shard sum = tl_part(tl, window->sums, 0, direct->cubes.at * direct->chunk, count);
-    reduce_rows(tl, direct->op, sum, direct_rows(direct, window->got, direct->cubes.count, count));
+    reduce_rows(tl, direct->op, sum, chunks_as_rows(tl, window->got, direct->chunk, direct->cubes.count, count));
     window->store = tl_store_async(tl, tl_part(tl, direct->out, 0, number * direct->chunk, count), sum);
 }
 
@@ -143,8 +136,8 @@ static inline void direct_run(struct tl *tl, kb_tensor in, struct tl_shard out, 
 
 /* ---- in benches */
 
-/* The elements of a message, for which a TCM has room beside tensors of `held` bytes; 0: there is none, or the ranks are not those
- * of one SIP. */
+/* The elements of a message, for which a TCM has room beside tensors of `held` bytes; 0: there is none, or the ranks are not equally
+ * many in each cube of one SIP. */
 static inline uint64_t direct_chunk(const struct collective *c, const struct levels *l, uint64_t held)
 {
     uint64_t rows = DIRECT_LOADS * l->pes + 2 * DIRECT_WINDOWS * l->cubes, buffers = DIRECT_LOADS + 2 * DIRECT_WINDOWS;
@@ -168,17 +161,46 @@ static inline uint64_t direct_access_ps(const struct collective *c, const struct
     return collective_access_ps(c) * l->pes * (c->space == KB_SRAM ? l->pes : 1) / 2;
 }
 
-/* A rank loads one part after another, and adds up what it gets of all cubes after the last one. */
+/* The most parts of a window that are not empty. */
+static inline uint64_t direct_parts(const struct collective *c, const struct levels *l)
+{
+    uint64_t most = 0;
+    for (uint32_t pe = 0; pe < l->pes; pe++) {
+        uint64_t parts = 0;
+        for (uint32_t cube = 0; cube < l->cubes; cube++)
+            parts += block_range(c->n, c->p, cube * l->pes + pe).count > 0;
+        most = kb_max(most, parts);
+    }
+    return most;
+}
+
+/* A rank loads and adds up one part after another, and what it gets of all cubes after the last one. One rank has nothing to add. */
 static inline uint64_t direct_estimate_ps(const struct collective *c, const struct levels *l, const struct kb_work *bound,
                                           uint64_t chunk)
 {
-    if (chunk == 0)
+    if (chunk == 0 || c->p == 1)
         return UINT64_MAX;
-    uint64_t parts = kb_ceil_div(block_longest(c->n, c->p), chunk) * l->cubes;
-    uint64_t part_ps = kb_max(collective_memory_ps(c, c->n * c->element_bytes, 0) / parts,
-                              direct_access_ps(c, l) + bound->latency_ps / 2);
-    return kb_max(parts * (part_ps + command_ps()), kb_traffic_ps(bound->traffic)) + 2 * bound->latency_ps +
-           l->cubes * command_ps() + kb_math_ps(c->dtype, chunk * l->cubes);
+    uint64_t parts = kb_ceil_div(block_longest(c->n, c->p), chunk) * direct_parts(c, l);
+    uint64_t fill_ps = kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz);
+    uint64_t part_ps = kb_max(collective_memory_ps(c, c->n * c->element_bytes, 0) / parts, direct_access_ps(c, l)) +
+                       fill_ps + kb_math_ps(c->dtype, chunk * l->pes) + command_ps();
+    return kb_max(parts * part_ps, kb_traffic_ps(bound->traffic)) + 2 * bound->latency_ps +
+           l->cubes * command_ps() + fill_ps + kb_math_ps(c->dtype, chunk * l->cubes);
+}
+
+/* Says if TCMs have room for shorter messages only than were asked for. Returns the algorithm that is used: `other` if there is none
+ * for direct, which has the number `direct`. */
+static inline uint32_t direct_used(const struct collective *c, uint32_t algorithm, uint32_t direct, uint32_t other, const char *name,
+                                   uint64_t chunk)
+{
+    uint64_t message = kb_min(c->chunk / c->element_bytes, block_longest(c->n, c->p));
+    if (algorithm != direct)
+        return algorithm;
+    if (chunk == 0)
+        kb_note("algorithm=direct: %s is used, the PEs are not equally many in each cube of one SIP, or their TCMs have no room", name);
+    else if (chunk < message)
+        param_used("chunk", kb_int(chunk), chunk * c->element_bytes, "the TCMs have room for that");
+    return chunk ? direct : other;
 }
 
 #endif

@@ -223,10 +223,7 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
         [RING] = ring_estimate_ps(&c, &bound[RING], 1),
         [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels, &bound[IN_LEVELS], units) : UINT64_MAX,
         [DIRECT] = direct_estimate_ps(&c, &levels, &bound[DIRECT], chunk)});
-    if (algorithm == DIRECT && !chunk) {
-        kb_note("algorithm=direct: ring is used, the PEs are not those of one SIP, or their TCMs have no room for the parts");
-        algorithm = RING;
-    }
+    algorithm = direct_used(&c, algorithm, DIRECT, RING, "ring", chunk);
     if (algorithm == IN_LEVELS && !fits)
         kb_refuse("levels need %llu bytes of a TCM, in which %llu are left: make size smaller, or take algorithm=ring",
                   (unsigned long long)between, (unsigned long long)collective_room(&c, held));
@@ -255,15 +252,19 @@ KB_BENCH(reduce_scatter, "every PE gets its block of the reduction of all vector
 
 enum { CHAIN, BLOCKS };                                 /* algorithms: along a chain; direct */
 
-/* Each rank of a chain waits for a message, adds to it and sends it on; the last message passes all of them. */
+/* Each rank of a chain waits for a message, adds to it and sends it on, and a message waits until a slot is free; the last message
+ * passes all ranks. */
 static uint64_t chain_estimate_ps(const struct collective *c, const struct kb_work *bound)
 {
-    uint64_t bytes = c->n * c->element_bytes, message = kb_min(c->chunk, bytes);
+    uint64_t bytes = c->n * c->element_bytes, message = kb_min(c->chunk, bytes), messages = kb_ceil_div(bytes, message);
+    uint64_t far_ps = bound->latency_ps / kb_max(c->p - 1, 1), message_ps = kb_move_ps(message, kb_attrs.noc_link_bw_bps);
     uint64_t math_ps = kb_cycles_ps(kb_attrs.pe_math_fill_cycles, kb_attrs.pe_math_clock_khz) +
                        kb_math_ps(c->dtype, message / c->element_bytes);
-    uint64_t hop_ps = kb_move_ps(message, kb_attrs.noc_link_bw_bps) + math_ps + 2 * command_ps();
+    uint64_t slot_ps = (2 * far_ps + message_ps + command_ps() + math_ps) / kb_attrs.pe_ipcq_slots;
+    uint64_t step_ps = kb_max(2 * command_ps() + math_ps, slot_ps);
     uint64_t work_ps = kb_max(kb_traffic_ps(bound->traffic), collective_memory_ps(c, bytes, bytes));
-    return work_ps + bound->latency_ps + kb_product(c->p, hop_ps);
+    return kb_max(work_ps, c->p > 1 ? kb_product(messages, step_ps) : 0) + bound->latency_ps +
+           kb_product(c->p, message_ps + math_ps + 2 * command_ps());
 }
 
 /* When the last window is made, all blocks of it go to one memory; of others, they do so while the next one is made. */
@@ -288,10 +289,7 @@ KB_BENCH(reduce, "one PE gets the reduction of all vectors",
     static const char *const names[] = {[CHAIN] = "chain", [BLOCKS] = "direct"};
     uint32_t algorithm = algorithm_used(names, 2, (const uint64_t[]){
         [CHAIN] = chain_estimate_ps(&c, &bound[CHAIN]), [BLOCKS] = reduce_direct_estimate_ps(&c, &levels, &bound[BLOCKS], chunk)});
-    if (algorithm == BLOCKS && !chunk) {
-        kb_note("algorithm=direct: chain is used, the PEs are not those of one SIP, or their TCMs have no room for the parts");
-        algorithm = CHAIN;
-    }
+    algorithm = direct_used(&c, algorithm, BLOCKS, CHAIN, "chain", chunk);
     if (algorithm == CHAIN)
         collective_fits(&c, 2 * tcm_padded(bytes), c.n, 0);
 

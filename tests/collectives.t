@@ -19,6 +19,14 @@ cube:
       pe_tcm: {{ attrs: {{ size_mb: 128 KiB, reserved_mb: 64 KiB }} }}
       pe_ipcq: {{ attrs: {{ slots: {slots}, slot_kb: {slot_kb}, buffer: {buffer} }} }}
 """
+ONE_SLOT = """\
+include: ref_sip.yaml
+system: { name: one_slot }
+sip: { cubes: { rows: 2, cols: 2 } }
+cube:
+  memory_map: { hbm_slices_per_cube: 4 }
+  pe_template: { components: { pe_ipcq: { attrs: { slots: 1, slot_kb: 1 } } } }
+"""
 PARTS = ("sips", "rows", "cols", "pes", "slots", "slot_kb", "buffer", "engines")
 SHAPES = {
     "one": (1, 1, 1, 1, 1, 1, "tcm", 1),
@@ -265,11 +273,11 @@ def main():
     estimates(machine("leads"), "4 SIPs")
     small = simulator(topology("small"))
     estimates(small, "small")
-    gather, scatter, exchange = ("ring", "multicast"), ("ring", "levels", "direct"), ("pairs", "levels")
+    gather, scatter, exchange, chain = ("ring", "multicast"), ("ring", "levels", "direct"), ("pairs", "levels"), ("chain", "direct")
     chooses_best(small, "small", ("all_gather", 100000, "hbm", gather), ("all_gather", 1000000, "hbm", gather),
                  ("all_gather", 100000, "sram", gather), ("all_to_all", 1000000, "sram", exchange),
                  ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "sram", scatter),
-                 ("reduce", 1000000, "hbm", ("chain", "direct")))
+                 ("reduce", 1000000, "hbm", chain))
     many(eight, "8 PEs")
     measures(eight)
     mistakes(eight)
@@ -285,7 +293,11 @@ def main():
         more_windows_than_elements()
         chooses_best(big, "128 PEs", ("all_gather", 4000000, "hbm", gather), ("all_to_all", 100000, "hbm", exchange),
                      ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter),
-                     ("reduce_scatter", 1000, "hbm", scatter), ("reduce", 100000, "hbm", ("chain", "direct")))
+                     ("reduce_scatter", 1, "hbm", scatter), ("reduce_scatter", 4, "hbm", scatter), ("reduce", 100, "hbm", chain),
+                     ("reduce", 100000, "hbm", chain))
+        write(scratch("ref_sip.yaml"), read(topology("ref_sip")))
+        slots = simulator(write(scratch("one_slot.yaml"), ONE_SLOT))
+        chooses_best(slots, "16 PEs with a slot of 1 KiB", *(("reduce", size, "hbm", chain) for size in (10000, 60000, 300000)))
         estimates(big, "128 PEs")
 
 

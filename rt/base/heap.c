@@ -2,7 +2,8 @@
  *
  * The first malloc makes the C library extend the data segment far enough that most runs need no more of it. This part
  * begins and ends with a huge page. Only what is touched of it becomes memory, a huge page at a time. All threads take
- * from it: what one of their own would return to the system is memory again, page by page, for the next panel. */
+ * from it: an arena of their own would return memory to the system after each panel of a reference, and the next panel would
+ * touch every page anew. */
 #define _DEFAULT_SOURCE                                 /* sbrk, madvise */
 #include "heap.h"
 
@@ -15,7 +16,8 @@
 #include <unistd.h>
 
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
-enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4 << 10, HEAP_BYTES = 256 << 20, MAPPED_BYTES = 32 << 20 };
+enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4 << 10, HEAP_BYTES = 256 << 20 };
+enum { MAPPED_BYTES = 32 << 20 };                       /* glibc takes no more than this */
 
 static bool limited(int resource)
 {
