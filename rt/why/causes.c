@@ -582,11 +582,10 @@ static void control_sent(const struct message *message, uint64_t leave_ps, uint6
 static uint64_t narrowest(const struct data_message *data)
 {
     const struct route *route = data->message.route;
-    const struct step *least = route->steps;
-    for (const struct step *step = route->steps; step < route->steps + route->length; step++)
-        if (is_narrower(step->speed, least->speed))
-            least = step;
-    return place_at(RESOURCE_LINK, least->link);
+    const struct step *step = route->steps;
+    while (step->speed != route->narrowest)
+        step++;
+    return place_at(RESOURCE_LINK, step->link);
 }
 
 static void data_sent(const struct data_message *data)
