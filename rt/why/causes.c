@@ -24,20 +24,22 @@ static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
 
 /* ---- what made an event due: its note, which is for its observer to change */
 
-enum {
-    NOTE_BITS = 32,                                     /* of its item; above it are the edge, */
-    NOTE_FEEDS = 1 << 8                                 /* and this if the event ends the feed of a tile, as tile_fed has said */
-};
+enum { NOTE_FEEDS = 1 << 8 };                           /* beside the edge, if the event ends the feed of a tile, as tile_fed
+                                                           has said */
 
-static void note(const struct event *event, struct ref ref, unsigned feeds)
+static void note(const struct event *event, struct ref ref)
 {
-    ((struct event *)event)->note = (uint64_t)(feeds | ref.edge) << NOTE_BITS | ref.item;
+    memcpy(&((struct event *)event)->note, &ref, sizeof ref);
 }
 
-static struct ref noted(const struct event *event)
+static inline struct ref noted(const struct event *event)
 {
-    return (struct ref){(uint32_t)event->note, (uint8_t)(event->note >> NOTE_BITS)};
+    struct ref ref;
+    memcpy(&ref, &event->note, sizeof ref);
+    return ref;
 }
+
+_Static_assert(sizeof(struct ref) == sizeof((struct event){0}.note), "a note is a ref");
 
 /* ---- a table by address: what tokens, commands and rings wait for */
 
@@ -175,9 +177,11 @@ static struct {
     struct ref cause, last, program;                    /* of who runs: it ends now; of the last event that fired, and
                                                            of the last host program that acted */
     struct subject who;
-    const struct event *event;                          /* that fires; NULL: Issue or a host program runs */
     bool starts;                                        /* a service begins */
     struct ARRAY(struct made) made;                     /* ends of the reservations of who runs */
+    uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
+    uint64_t node_end_ps;                               /* when a node has handled a head; 0: none does */
+    uint64_t link_end_ps;                               /* when the link that the head takes is free again; 0: it took none */
     uint64_t translation_ps, translation_at;            /* of its translation; 0: none */
     struct made supply;                                 /* the channel that it has reserved first: of a write, that supplies
                                                            the bytes that leave the PE; item 0: none */
@@ -189,16 +193,13 @@ static struct {
         uint64_t last_start_ps, last_row_ps;            /* of the one that ends last, and how long it changes rows */
         struct ref first, last;                         /* what led to these starts */
     } share;
-    uint64_t model_at;                                  /* of a memory that a model of a user serves; 0: none */
-    uint64_t node_end_ps;                               /* when a node has handled a head; 0: none does */
-    uint32_t node_rank;
+    uint32_t node_rank;                                 /* of node_end_ps */
     struct {
         const struct event *event;                      /* the head's next arrival, over a link, */
         struct ref start;                               /* from when it took that; from when its node handled it, */
         bool passes;                                    /* if it took that then */
         uint64_t link;
     } head;
-    uint64_t link_end_ps;                               /* when that link is free again; 0: it took none */
     struct made control;                                /* the control message that was sent, and its event */
     const struct event *control_event;
     struct subject host;                                /* with the line of what it does */
@@ -223,12 +224,9 @@ static struct {
     size_t programs;
 } when;
 
-static struct ref cause_now(void);
-
 static void fifo_free(struct fifo *fifo)
 {
-    struct ref cause = cause_now();
-    struct condition freed = {now_ps, ++run.tick, cause};
+    struct condition freed = {now_ps, ++run.tick, run.cause};
     if (fifo->count && fifo->first.t_ps != now_ps)
         fifo->count = fifo->others.count = 0;
     if (fifo->count)
@@ -239,33 +237,23 @@ static void fifo_free(struct fifo *fifo)
     fifo->freed++;
 }
 
-static void runs(struct ref cause, struct subject who, const struct event *event)
+static void runs(struct ref cause, struct subject who)
 {
     run.cause = cause;
     run.who = who;
-    run.event = event;
     run.starts = false;
     run.made.count = 0;
-    run.translation_ps = 0;
     run.supply.ref.item = 0;
     run.delivery.ref.item = 0;
     run.share.any = false;
-    run.model_at = 0;
-    run.head.event = NULL;
-    run.link_end_ps = run.node_end_ps = 0;
+    run.model_at = run.node_end_ps = run.link_end_ps = run.translation_ps = 0;
 }
 
-__attribute__((cold, noinline)) static void cause_follow(void)
+/* Who runs acts now. Time has passed its cause if nothing was due in between: the run was stopped, or its host acts. */
+__attribute__((cold)) static void cause_follow(void)
 {
-    run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
-}
-
-/* The cause of who runs, which ends now. Time has passed it only if the run was stopped. */
-static struct ref cause_now(void)
-{
-    if (__builtin_expect(items[run.cause.item].end_ps < now_ps, 0))
-        cause_follow();
-    return run.cause;
+    if (items[run.cause.item].end_ps < now_ps)
+        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
 }
 
 static void make(uint64_t t_ps, struct ref ref)
@@ -282,32 +270,43 @@ static bool is_own(uint32_t item)
     return false;
 }
 
-/* The end of what a node, a link or a pseudo channel has served last. */
-__attribute__((noinline)) static struct ref late_end(enum resource_kind kind, uint64_t number)
+/* What comes before the work itself of what a link or a pseudo channel has served last. */
+__attribute__((noinline)) static struct ref late_first(const struct late_holder *holder, enum resource_kind kind, uint64_t number)
 {
-    static const enum work works[RESOURCE_KINDS] = {[RESOURCE_NODE] = WORK_node, [RESOURCE_LINK] = WORK_link,
-                                                    [RESOURCE_PSEUDO_CHANNEL] = WORK_pseudo_channel};
+    bool link = kind == RESOURCE_LINK;
+    uint64_t at = link ? place_at(RESOURCE_NODE, holder->first_rank) : place_at(kind, number);
+    return (struct ref){item_new(holder->start, holder->first_end_ps, link ? WORK_node : WORK_row, at, holder->who), EDGE_direct};
+}
+
+static inline uint32_t late_made(struct late_holder *holder, struct ref before, enum resource_kind kind, uint64_t number)
+{
+    static const uint8_t works[RESOURCE_KINDS] = {[RESOURCE_NODE] = WORK_node, [RESOURCE_LINK] = WORK_link,
+                                                  [RESOURCE_PSEUDO_CHANNEL] = WORK_pseudo_channel};
+    uint32_t place = holder->item = item_place();
+    item_set(place, before, holder->free_ps, works[kind], 0, place_at(kind, number), holder->who);
+    return item_place_taken(place);
+}
+
+/* The end of what a node, a link or a pseudo channel has served last. */
+__attribute__((noinline)) static uint32_t late_end(enum resource_kind kind, uint64_t number)
+{
     struct late_holder *holder = &late_holders[kind][number];
-    uint64_t at = place_at(kind, number), first_at = kind == RESOURCE_LINK ? place_at(RESOURCE_NODE, holder->first_rank) : at;
-    struct ref end = holder->start;
-    if (!holder->item) {
-        if (holder->first_end_ps > items[end.item].end_ps)
-            end = (struct ref){item_new(end, holder->first_end_ps, kind == RESOURCE_LINK ? WORK_node : WORK_row, first_at,
-                                        holder->who), EDGE_direct};
-        holder->item = item_new(end, holder->free_ps, works[kind], at, holder->who);
-    }
-    return (struct ref){holder->item, EDGE_direct};
+    if (holder->item)
+        return holder->item;
+    if (holder->first_end_ps > items[holder->start.item].end_ps)
+        return late_made(holder, late_first(holder, kind, number), kind, number);
+    return late_made(holder, holder->start, kind, number);
 }
 
 /* What who runs has made that ends at t_ps, and can ask for a reservation: any but a delivery. */
 static bool find_asker(uint64_t t_ps, struct ref *ref)
 {
     if (t_ps == now_ps) {
-        *ref = cause_now();
+        *ref = run.cause;
         return true;
     }
     if (run.link_end_ps == t_ps) {
-        *ref = late_end(RESOURCE_LINK, run.head.link);
+        *ref = (struct ref){late_end(RESOURCE_LINK, run.head.link), EDGE_direct};
         return true;
     }
     for (size_t i = run.made.count; i-- > 0;)
@@ -316,7 +315,7 @@ static bool find_asker(uint64_t t_ps, struct ref *ref)
             return true;
         }
     if (run.node_end_ps == t_ps) {
-        *ref = late_end(RESOURCE_NODE, run.node_rank);
+        *ref = (struct ref){late_end(RESOURCE_NODE, run.node_rank), EDGE_direct};
         return true;
     }
     return false;
@@ -330,7 +329,7 @@ static bool find(uint64_t t_ps, struct ref *ref)
         return true;
     }
     if (t_ps != now_ps && run.share.any && run.delivery.ref.item && run.share.last_ps == t_ps) {
-        *ref = late_end(RESOURCE_PSEUDO_CHANNEL, run.share.last_number);
+        *ref = (struct ref){late_end(RESOURCE_PSEUDO_CHANNEL, run.share.last_number), EDGE_direct};
         return true;
     }
     return find_asker(t_ps, ref);
@@ -339,9 +338,9 @@ static bool find(uint64_t t_ps, struct ref *ref)
 /* The latest of what it has made that ends before t_ps. */
 static struct ref before(uint64_t t_ps)
 {
-    struct made latest = {now_ps, cause_now()};
+    struct made latest = {now_ps, run.cause};
     if (run.node_end_ps && run.node_end_ps < t_ps)
-        latest = (struct made){run.node_end_ps, late_end(RESOURCE_NODE, run.node_rank)};
+        latest = (struct made){run.node_end_ps, {late_end(RESOURCE_NODE, run.node_rank), EDGE_direct}};
     for (size_t i = 0; i < run.made.count; i++)
         if (run.made.at[i].t_ps < t_ps && run.made.at[i].t_ps >= latest.t_ps)
             latest = run.made.at[i];
@@ -371,7 +370,7 @@ __attribute__((noinline)) static struct ref chain(uint64_t t_ps, enum work work,
 {
     struct ref ref;
     if (t_ps <= now_ps)
-        return cause_now();
+        return run.cause;
     if (run.share.any && !run.delivery.ref.item && t_ps >= run.share.first_ps)
         return extended(run.share.first, t_ps, WORK_access, at_slice(run.share.first_number));
     if (find(t_ps, &ref))
@@ -398,7 +397,7 @@ __attribute__((noinline)) static struct ref asked_later(uint64_t start_ps, uint6
 
 static inline struct ref asked(uint64_t start_ps, uint64_t at)
 {
-    return start_ps == now_ps ? cause_now() : asked_later(start_ps, at);
+    return start_ps == now_ps ? run.cause : asked_later(start_ps, at);
 }
 
 /* Whether a grant is the end of what held the resource before. */
@@ -437,7 +436,7 @@ static inline struct ref late_reserved(enum resource_kind kind, uint64_t number,
     struct late_holder *holder = &late_holders[kind][number];
     struct ref start;
     if (waited(holder->free_ps, asked_ps, start_ps))
-        start = (struct ref){late_end(kind, number).item, edges[kind]};
+        start = (struct ref){late_end(kind, number), edges[kind]};
     else
         start = asked(start_ps, place_at(kind, number));
     *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, 0, 0};
@@ -515,14 +514,16 @@ __attribute__((noinline)) static void channel_reserved(enum resource_kind kind, 
 static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps, uint64_t start_ps,
                      uint64_t end_ps)
 {
-    switch (kind) {
-    case RESOURCE_NODE: node_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
-    case RESOURCE_LINK: link_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
-    case RESOURCE_PSEUDO_CHANNEL: share_reserved(kind, number, bytes, asked_ps, start_ps, end_ps); break;
-    case RESOURCE_HBM_MODEL:
-    case RESOURCE_SRAM_MODEL: run.model_at = place_at(kind, number); break;
-    default: channel_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
-    }
+    if (kind == RESOURCE_NODE)
+        node_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
+    else if (kind == RESOURCE_LINK)
+        link_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
+    else if (kind == RESOURCE_PSEUDO_CHANNEL)
+        share_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
+    else if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL)
+        run.model_at = place_at(kind, number);
+    else
+        channel_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
 }
 
 static void translated(const struct pe *pe, uint64_t from_ps, uint64_t length_ps)
@@ -656,7 +657,7 @@ static void credit_returned(uint32_t source, uint32_t destination)
 
 static void handover(enum edge edge, struct subject who)
 {
-    run.cause = item_behind(over(cause_now(), edge), now_ps, WORK_handover, 0, who);
+    run.cause = item_behind(over(run.cause, edge), now_ps, WORK_handover, 0, who);
 }
 
 static struct subject command_subject(const struct command *command)
@@ -709,11 +710,15 @@ __attribute__((cold, noinline)) static void collect(const struct event *fires)
     sums_collected();
 }
 
-__attribute__((cold, noinline)) static void feed_ends(const struct event *event)
+/* Returns what led to the end of the feed. */
+__attribute__((cold, noinline)) static struct ref feed_ends(const struct event *event)
 {
     const struct token *token = container_of(event, struct token, event);
-    when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, run.last};
-    note(event, run.last, 0);
+    struct ref ref = noted(event);
+    ref.edge -= NOTE_FEEDS;
+    when.feeder[pe_number(token->command->pe)] = (struct condition){now_ps, ++run.tick, ref};
+    note(event, ref);
+    return ref;
 }
 
 /* An event that fires soon, mostly the one after the next; NULL: none is known. */
@@ -733,33 +738,30 @@ static void event_fires(const struct event *event)
     }
     if (__builtin_expect(items_full, 0) && now_ps > run.instant_ps) /* no condition became true yet in this instant */
         collect(event);
+    if (__builtin_expect(ref.edge & NOTE_FEEDS, 0))
+        ref = feed_ends(event);
     items_broken += items[ref.item].end_ps != now_ps;
     run.last = ref;
     run.instant_ps = now_ps;
-    runs(ref, items_about[ref.item].who, event);
-    if (event->note >> NOTE_BITS & NOTE_FEEDS)
-        feed_ends(event);
+    runs(ref, items_about[ref.item].who);
 }
 
 /* The node that handles a head, and the wire behind it, over which that arrives at t_ps. */
-static inline struct ref hop(uint64_t t_ps)
+static inline void hop_due(const struct event *event, uint64_t t_ps)
 {
     uint64_t wire_ps = t_ps - run.node_end_ps, at = hop_at(run.node_rank, (uint32_t)run.head.link);
     uint16_t detail = wire_ps < LONG_WIRE ? (uint16_t)wire_ps : LONG_WIRE;
-    return (struct ref){item_detailed(run.head.start, t_ps, WORK_hop, detail, at, run.who), EDGE_direct};
+    uint32_t place = item_place();
+    note(event, (struct ref){place, EDGE_direct});
+    item_set(place, run.head.start, t_ps, WORK_hop, detail, at, run.who);
+    item_place_taken(place);
 }
 
-/* The head of a message that has taken a link arrives over it at t_ps. */
-static void head_due(const struct event *event, uint64_t t_ps)
+/* The head of a message arrives at t_ps over a link that it did not take as soon as its node had handled it. */
+__attribute__((noinline)) static void wire_due(const struct event *event, uint64_t t_ps)
 {
-    struct ref ref;
-    run.head.event = NULL;
-    if (run.head.passes)
-        ref = hop(t_ps);
-    else
-        ref = extended(items[run.head.start.item].end_ps <= t_ps ? run.head.start : cause_now(), t_ps, WORK_wire,
-                       place_at(RESOURCE_LINK, run.head.link));
-    note(event, ref, 0);
+    struct ref start = items[run.head.start.item].end_ps <= t_ps ? run.head.start : run.cause;
+    note(event, extended(start, t_ps, WORK_wire, place_at(RESOURCE_LINK, run.head.link)));
 }
 
 static struct ref message_due(const struct event *event, uint64_t t_ps)
@@ -781,7 +783,7 @@ static struct subject caller(const struct tl *tl)
 static struct ref wait_ends(const struct tl *tl)
 {
     struct subject who = caller(tl);
-    struct ref cause = cause_now();
+    struct ref cause = run.cause;
     cause.edge = cause.edge == EDGE_direct ? EDGE_wait : cause.edge;
     accounts_advance(tl, cause);
     return item_behind(cause, now_ps, WORK_handover, 0, who);
@@ -793,13 +795,13 @@ static struct ref kernel_due(const struct event *event, uint64_t t_ps)
                                       [KERNEL_SUBMITS] = WORK_engine, [KERNEL_DELAYS] = WORK_delay};
     uint64_t at = place_at(RESOURCE_NODE, event_rank(event));
     if (event_rank(event) == place_rank(place_host()))
-        return item_behind(cause_now(), t_ps, WORK_host, at, run.host);
+        return item_behind(run.cause, t_ps, WORK_host, at, run.host);
     const struct tl *tl = container_of(event, struct tl, event);
     if (run.acts != tl)
         return wait_ends(tl);
     run.acts = NULL;
     struct subject who = caller(tl);
-    struct ref ref = item_behind(cause_now(), t_ps, works[run.act], at, who);
+    struct ref ref = item_behind(run.cause, t_ps, works[run.act], at, who);
     if (run.act != KERNEL_BEGINS)
         accounts_advance(tl, ref);
     return ref;
@@ -823,20 +825,27 @@ static struct ref service_due(const struct event *event, uint64_t t_ps)
 __attribute__((noinline)) static void other_due(const struct event *event, uint64_t t_ps)
 {
     enum event_class class = order_class(event->order);
-    if (class == CLASS_SERVICE && event->note >> NOTE_BITS & NOTE_FEEDS)
+    if (class == CLASS_SERVICE && noted(event).edge & NOTE_FEEDS)
         return;
     struct ref ref = class == CLASS_MESSAGE ? message_due(event, t_ps)
                    : class == CLASS_KERNEL ? kernel_due(event, t_ps)
                    : service_due(event, t_ps);
-    note(event, for_who_runs(ref, t_ps), 0);
+    note(event, for_who_runs(ref, t_ps));
 }
 
 static void event_set_due(const struct event *event, uint64_t t_ps)
 {
-    if (event == run.head.event && t_ps > now_ps)
-        head_due(event, t_ps);
-    else
+    if (event != run.head.event) {
         other_due(event, t_ps);
+        return;
+    }
+    run.head.event = NULL;
+    if (t_ps == now_ps)
+        other_due(event, t_ps);
+    else if (run.head.passes)
+        hop_due(event, t_ps);
+    else
+        wire_due(event, t_ps);
 }
 
 /* ---- kernels and host programs */
@@ -861,7 +870,8 @@ __attribute__((cold)) static void program_wakes(uint32_t rank)
         when.program = realloc(when.program, (when.programs + 1) * sizeof *when.program);
         when.program[when.programs++] = (struct ref){0, EDGE_direct};
     }
-    when.program[rank] = run.starts ? run.last : cause_now();    /* Issue wakes none: nothing is due any more */
+    cause_follow();
+    when.program[rank] = run.starts ? run.last : run.cause;    /* Issue wakes none: nothing is due any more */
 }
 
 __attribute__((cold)) static void program_acts(uint32_t rank)
@@ -869,17 +879,20 @@ __attribute__((cold)) static void program_acts(uint32_t rank)
     if (run.marked)
         return;
     run.program = rank < when.programs ? when.program[rank] : (struct ref){0, EDGE_direct};
-    runs(run.program, nobody, NULL);
+    runs(run.program, nobody);
+    cause_follow();
 }
 
 static void kernel_ends(const struct tl *tl)
 {
-    accounts_kernel_ends(tl, cause_now());
+    cause_follow();
+    accounts_kernel_ends(tl, run.cause);
 }
 
 __attribute__((cold)) static void launch_ends(const struct launch *launch)
 {
-    struct ref ref = run.starts ? run.last : cause_now();
+    cause_follow();
+    struct ref ref = run.starts ? run.last : run.cause;
     *array_add(&run.ends) = (struct launch_end){launch, ref};
 }
 
@@ -903,7 +916,7 @@ static void consider(struct choice *choice, struct condition condition, enum edg
 static void begins(const struct choice *choice, struct subject who)
 {
     struct ref ref = choice->tick ? choice->ref : run.last;
-    runs(ref, who, NULL);
+    runs(ref, who);
     items_broken += items[ref.item].end_ps != now_ps;
     run.starts = true;
 }
@@ -944,7 +957,7 @@ static void arrives(const void *thing)
     struct entry *entry = entry_of(key_of(thing, ABOUT_ARRIVAL));
     entry->t_ps = now_ps;
     entry->tick = ++run.tick;
-    entry->ref = cause_now();
+    entry->ref = run.cause;
 }
 
 static void consider_arrival(struct choice *choice, const void *thing)
@@ -1014,7 +1027,7 @@ static void service_ends(const struct token *token)
     fifo_free(engines_of(token, &engines));
     engine_ends(pe, token->stage->kind);
     if (token->stage[1].kind == STAGE_NONE && token->buffer[0].bytes && next_tile_fits(pe, token) && !next_tile_fits(pe, NULL))
-        when.buffer[pe_number(pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+        when.buffer[pe_number(pe)] = (struct condition){now_ps, ++run.tick, run.cause};
     if (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)
         entry_place(key_of(token, ABOUT_REQUEST))->ref.item = 0;
     if (run.parts && (token->stage->kind == STAGE_DMA_READ || token->stage->kind == STAGE_DMA_WRITE)) {
@@ -1053,7 +1066,7 @@ static void scheduling_starts(const struct command *command)
 static void command_scheduled(const struct command *command)
 {
     run.who = command_subject(command);
-    when.scheduler[pe_number(command->pe)] = (struct condition){now_ps, ++run.tick, cause_now()};
+    when.scheduler[pe_number(command->pe)] = (struct condition){now_ps, ++run.tick, run.cause};
     engine_ends(command->pe, STAGE_NONE);
     arrives(command);                                   /* of a composite: at the feeder */
 }
@@ -1071,14 +1084,16 @@ __attribute__((cold)) static void tile_fed(const struct token *token, uint64_t e
     consider(&choice, when.buffer[number], EDGE_buffer);
     begins(&choice, who);
     struct ref fed = extended(run.cause, end_ps, WORK_feed, place_at(RESOURCE_NODE, pe_rank(pe, NODE_pe_scheduler)));
-    note(&token->event, fed, NOTE_FEEDS);
+    fed.edge |= NOTE_FEEDS;
+    note(&token->event, fed);
 }
 
 /* ---- the run */
 
 void causes_mark_end(void)
 {
-    run.program = run.starts ? run.last : cause_now();
+    cause_follow();
+    run.program = run.starts ? run.last : run.cause;
     run.marked = true;
 }
 
@@ -1152,6 +1167,7 @@ struct observer why_observer = {
     .needs_every_event = true,
     .event_fires = event_fires,
     .event_set_due = event_set_due,
+    .programs_act = cause_follow,
     .program_wakes = program_wakes,
     .program_acts = program_acts,
     .kernel_begins = accounts_kernel_begins,

@@ -75,9 +75,10 @@ static void pool_grow(size_t wanted)
     pool.room = words * PLACES;
 }
 
-static void places_at(size_t first)
+static bool places_at(size_t first)
 {
     item_places = (struct item_places){~pool.marks[first / PLACES], (uint32_t)first};
+    return item_places.free;
 }
 
 void items_begin(void)
@@ -100,7 +101,7 @@ void items_end(void)
     items_broken = 0;
 }
 
-void item_places_next(void)
+uint32_t item_places_next(uint32_t place)
 {
     size_t first = item_places.first;
     do {
@@ -108,8 +109,8 @@ void item_places_next(void)
         items_full |= first >= pool.room - pool.room / 8;     /* the rest is for the instant that ends first */
         if (first == pool.room)
             pool_grow(0);
-    } while (!~pool.marks[first / PLACES]);
-    places_at(first);
+    } while (!places_at(first));
+    return place;
 }
 
 uint64_t long_wire_ps(uint32_t hop)
@@ -174,5 +175,6 @@ void items_collect_end(void)
         pool_grow(FACTOR * kept);
     pool.forgets = 2 * kept > pool.room;
     items_full = false;
-    places_at(0);
+    if (!places_at(0))
+        item_places_next(0);
 }

@@ -98,30 +98,46 @@ extern uint64_t items_broken;                           /* found to begin before
 
 /* Where the next items go: the places that the last collection did not mark. */
 extern struct item_places {
-    uint64_t free;                                      /* a bit for each place of 64 that is free */
+    uint64_t free;                                      /* a bit for each place of 64 that is free; at least one is */
     uint32_t first;                                     /* of these 64 */
 } item_places;
 
 void items_begin(void);
 void items_end(void);
 
-/* Goes on to the next places of which one is free. Ends the run with a message if there are 2^32 items. */
-void item_places_next(void);
+/* Goes on to the next places of which one is free. Ends the run with a message if there are 2^32 items. Returns `place`, as
+ * it is: nothing else needs to be kept around the call. */
+uint32_t item_places_next(uint32_t place);
 
-/* A new item, which begins at the end of its cause. */
-static inline uint32_t item_detailed(struct ref cause, uint64_t end_ps, enum work work, uint16_t detail, uint64_t at,
-                                     struct subject who)
+/* A new item: item_place, item_set, item_place_taken. */
+static inline uint32_t item_place(void)
 {
-    if (__builtin_expect(!item_places.free, 0))
-        item_places_next();
-    uint32_t place = item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
+    return item_places.first + (uint32_t)__builtin_ctzll(item_places.free);
+}
+
+static inline uint32_t item_place_taken(uint32_t place)
+{
     item_places.free &= item_places.free - 1;
+    return __builtin_expect(item_places.free != 0, 1) ? place : item_places_next(place);
+}
+
+/* It begins at the end of its cause. */
+static inline void item_set(uint32_t place, struct ref cause, uint64_t end_ps, enum work work, uint16_t detail, uint64_t at,
+                            struct subject who)
+{
     const struct item *before = &items[cause.item];
     unsigned depth = before->depth + (end_ps != before->end_ps);
     items_broken += end_ps < before->end_ps;
     items[place] = (struct item){end_ps, cause.item, work, cause.edge, depth & ((1 << DEPTH_BITS) - 1), detail};
     items_about[place] = (struct item_about){at, who};
-    return place;
+}
+
+static inline uint32_t item_detailed(struct ref cause, uint64_t end_ps, enum work work, uint16_t detail, uint64_t at,
+                                     struct subject who)
+{
+    uint32_t place = item_place();
+    item_set(place, cause, end_ps, work, detail, at, who);
+    return item_place_taken(place);
 }
 
 static inline uint32_t item_new(struct ref cause, uint64_t end_ps, enum work work, uint64_t at, struct subject who)
