@@ -158,6 +158,11 @@ struct control_hop control_hop(const struct way *way, struct hop hop)
     return (struct control_hop){spec.link[hop.speed].latency_ps, control_handled_ps(way, hop.to)};
 }
 
+uint64_t step_overhead_ps(const struct step *step)
+{
+    return kb_fabric_models[step->kind].handle ? UINT64_MAX : spec.overhead_ps[step->kind];
+}
+
 static inline uint64_t hop_latency_ps(const struct traversal *along)
 {
     if (!spec.modelled)

@@ -100,6 +100,9 @@ struct control_hop {
 
 struct control_hop control_hop(const struct way *way, struct hop hop);
 
+/* How long the node behind a link handles a head; UINT64_MAX: the model of a user says so for each. */
+uint64_t step_overhead_ps(const struct step *step);
+
 /* A message: a member of the struct that it is sent for. */
 struct message {
     struct event event;

@@ -24,8 +24,13 @@ static const struct subject nobody = {.tile = NO_TILE, .stage = NO_STAGE};
 
 /* ---- what made an event due: its note, which is for its observer to change */
 
-enum { NOTE_FEEDS = 1 << 8 };                           /* beside the edge, if the event ends the feed of a tile, as tile_fed
-                                                           has said */
+enum {
+    EDGE_MASK = (1 << EDGE_BITS) - 1,                   /* of a note's edge; beside it are */
+    NOTE_FEEDS = 1 << 8,                                /* this if the event ends the feed of a tile, as tile_fed has said; */
+    NOTE_FLIES = 1 << 9,                                /* this if a head has gone on since the end of the item without
+                                                           waiting for anything, */
+    WIRES_SHIFT = 16                                    /* and how many ps of that are wires */
+};
 
 static void note(const struct event *event, struct ref ref)
 {
@@ -155,10 +160,10 @@ struct late_holder {
     uint64_t free_ps;
     uint64_t first_end_ps;                              /* of what comes before the work itself: row changes of a pseudo
                                                            channel; the node that hands a head on to a link. 0: nothing */
-    struct ref start;                                   /* what led to its start */
+    struct ref start;                                   /* what led to its start, maybe with NOTE_FLIES */
     struct subject who;
+    const struct step *step;                            /* of a head that a node or that node handles: the next one */
     uint32_t item;                                      /* 0: not made yet */
-    uint32_t first_rank;                                /* of that node */
 };
 
 static struct late_holder *late_holders[RESOURCE_KINDS];
@@ -194,12 +199,10 @@ static struct {
         struct ref first, last;                         /* what led to these starts */
     } share;
     uint32_t node_rank;                                 /* of node_end_ps */
-    struct {
-        const struct event *event;                      /* the head's next arrival, over a link, */
-        struct ref start;                               /* from when it took that; from when its node handled it, */
-        bool passes;                                    /* if it took that then */
-        uint64_t link;
-    } head;
+    const struct step *step;                            /* if the note of the last event that fired has NOTE_FLIES: the next
+                                                           one of its head */
+    const struct event *head;                           /* the arrival over a link that the head has taken: its note is made */
+    uint64_t link;                                      /* of link_end_ps */
     struct made control;                                /* the control message that was sent, and its event */
     const struct event *control_event;
     struct subject host;                                /* with the line of what it does */
@@ -212,6 +215,8 @@ static struct {
         uint64_t bytes, ps;
     } moved;                                            /* bytes_ps of last */
 } run;
+
+static bool modelled;                                   /* models of users say how long heads take: each hop has an item */
 
 static struct {
     struct fifo *servers;                               /* by server of the machine; of engines of a DMA, by the first */
@@ -249,13 +254,6 @@ static void runs(struct ref cause, struct subject who)
     run.model_at = run.node_end_ps = run.link_end_ps = run.translation_ps = 0;
 }
 
-/* Who runs acts now. Time has passed its cause if nothing was due in between: the run was stopped, or its host acts. */
-__attribute__((cold)) static void cause_follow(void)
-{
-    if (items[run.cause.item].end_ps < now_ps)
-        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
-}
-
 static void make(uint64_t t_ps, struct ref ref)
 {
     *array_add(&run.made) = (struct made){t_ps, ref};
@@ -270,32 +268,56 @@ static bool is_own(uint32_t item)
     return false;
 }
 
-/* What comes before the work itself of what a link or a pseudo channel has served last. */
-__attribute__((noinline)) static struct ref late_first(const struct late_holder *holder, enum resource_kind kind, uint64_t number)
+/* A head that has come to a step at t_ps, from ref.item on. */
+static struct ref flown(struct ref ref, uint64_t t_ps, const struct step *step, struct subject who)
 {
-    bool link = kind == RESOURCE_LINK;
-    uint64_t at = link ? place_at(RESOURCE_NODE, holder->first_rank) : place_at(kind, number);
-    return (struct ref){item_new(holder->start, holder->first_end_ps, link ? WORK_node : WORK_row, at, holder->who), EDGE_direct};
+    struct ref from = {ref.item, ref.edge & EDGE_MASK};
+    return (struct ref){item_detailed(from, t_ps, WORK_hop, ref.edge >> WIRES_SHIFT, (uintptr_t)step, who), EDGE_direct};
 }
 
-static inline uint32_t late_made(struct late_holder *holder, struct ref before, enum resource_kind kind, uint64_t number)
+/* The cause of the last event that fired, or of who runs since then, as an item that ends then. */
+static struct ref landed(struct ref ref)
 {
-    static const uint8_t works[RESOURCE_KINDS] = {[RESOURCE_NODE] = WORK_node, [RESOURCE_LINK] = WORK_link,
-                                                  [RESOURCE_PSEUDO_CHANNEL] = WORK_pseudo_channel};
+    return ref.edge & NOTE_FLIES ? flown(ref, run.instant_ps, run.step - 1, items_about[ref.item].who) : ref;
+}
+
+/* Who runs acts now. Time has passed its cause if nothing was due in between: the run was stopped, or its host acts. */
+__attribute__((cold)) static void cause_follow(void)
+{
+    run.cause = landed(run.cause);
+    if (items[run.cause.item].end_ps < now_ps)
+        run.cause = (struct ref){item_new(run.cause, now_ps, WORK_host, place_at(RESOURCE_NODE, 0), nobody), EDGE_direct};
+}
+
+/* The item of a holder is, until there is another one, that of the node that has handled a head up to t_ps. */
+__attribute__((noinline)) static uint32_t handled(struct late_holder *holder, uint64_t rank, uint64_t t_ps)
+{
+    bool flies = holder->start.edge & NOTE_FLIES;
+    struct ref from = {holder->start.item, holder->start.edge & EDGE_MASK};
     uint32_t place = holder->item = item_place();
-    item_set(place, before, holder->free_ps, works[kind], 0, place_at(kind, number), holder->who);
+    item_set(place, from, t_ps, flies ? WORK_handled : WORK_node, holder->start.edge >> WIRES_SHIFT,
+             flies ? (uintptr_t)holder->step : place_at(RESOURCE_NODE, rank), holder->who);
     return item_place_taken(place);
 }
 
+/* The same for what a link or a pseudo channel has served. */
+__attribute__((noinline)) static uint32_t late_made(struct late_holder *holder, enum resource_kind kind, uint64_t number)
+{
+    bool link = kind == RESOURCE_LINK;
+    struct ref end = holder->start;
+    if (holder->first_end_ps > items[end.item].end_ps)
+        end = (struct ref){link ? handled(holder, step_rank(holder->step - 1), holder->first_end_ps)
+                         : item_new(end, holder->first_end_ps, WORK_row, place_at(kind, number), holder->who), EDGE_direct};
+    return holder->item = item_new(end, holder->free_ps, link ? WORK_link : WORK_pseudo_channel, place_at(kind, number),
+                                   holder->who);
+}
+
 /* The end of what a node, a link or a pseudo channel has served last. */
-__attribute__((noinline)) static uint32_t late_end(enum resource_kind kind, uint64_t number)
+static inline uint32_t late_end(enum resource_kind kind, uint64_t number)
 {
     struct late_holder *holder = &late_holders[kind][number];
-    if (holder->item)
-        return holder->item;
-    if (holder->first_end_ps > items[holder->start.item].end_ps)
-        return late_made(holder, late_first(holder, kind, number), kind, number);
-    return late_made(holder, holder->start, kind, number);
+    return holder->item ? holder->item
+         : kind == RESOURCE_NODE ? handled(holder, number, holder->free_ps) : late_made(holder, kind, number);
 }
 
 /* What who runs has made that ends at t_ps, and can ask for a reservation: any but a delivery. */
@@ -306,7 +328,7 @@ static bool find_asker(uint64_t t_ps, struct ref *ref)
         return true;
     }
     if (run.link_end_ps == t_ps) {
-        *ref = (struct ref){late_end(RESOURCE_LINK, run.head.link), EDGE_direct};
+        *ref = (struct ref){late_end(RESOURCE_LINK, run.link), EDGE_direct};
         return true;
     }
     for (size_t i = run.made.count; i-- > 0;)
@@ -439,38 +461,70 @@ static inline struct ref late_reserved(enum resource_kind kind, uint64_t number,
         start = (struct ref){late_end(kind, number), edges[kind]};
     else
         start = asked(start_ps, place_at(kind, number));
-    *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, 0, 0};
+    *holder = (struct late_holder){end_ps > now_ps ? end_ps : now_ps, row_end_ps, start, run.who, run.step, 0};
     return start;
 }
 
-/* These have the parameters of `reserved`, so that they are called with what is in registers. */
-__attribute__((noinline)) static void node_reserved(enum resource_kind kind, uint64_t rank, uint64_t bytes, uint64_t asked_ps,
-                                                    uint64_t start_ps, uint64_t end_ps)
+/* What waits is apart: what does not, which is more frequent, need not save registers. */
+__attribute__((noinline)) static void node_waits(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
-    (void)kind;
-    (void)bytes;
     late_reserved(RESOURCE_NODE, rank, asked_ps, start_ps, 0, end_ps);
-    run.node_end_ps = end_ps;
-    run.node_rank = (uint32_t)rank;
 }
 
-/* The head of a message takes a link. If it does so as soon as its node has handled it, as it mostly does, both are one
- * item. */
-__attribute__((noinline)) static void link_reserved(enum resource_kind kind, uint64_t link, uint64_t bytes, uint64_t asked_ps,
-                                                    uint64_t start_ps, uint64_t end_ps)
+static inline void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
 {
-    (void)kind;
-    (void)bytes;
-    run.head.event = &observed_message->event;
-    run.head.link = link;
-    run.head.passes = asked_ps == start_ps && start_ps == run.node_end_ps && start_ps > now_ps;
+    run.node_end_ps = end_ps;
+    run.node_rank = (uint32_t)rank;
+    if (start_ps == now_ps)
+        late_holders[RESOURCE_NODE][rank] = (struct late_holder){end_ps, 0, run.cause, run.who, run.step, 0};
+    else
+        node_waits(rank, asked_ps, start_ps, end_ps);
+}
+
+/* The head arrives at t_ps behind an item of its own. */
+__attribute__((noinline)) static void hop_ends(const struct event *event, struct ref start, uint64_t t_ps, const struct step *step)
+{
+    note(event, flown(start, t_ps, step, run.who));
+}
+
+/* The head of a message arrives at t_ps over a link that it took as soon as its node had handled it. If it has not waited for
+ * the node either, it flies: there is no item, unless it has come far. */
+static inline void hop_due(const struct event *event, struct ref start, uint64_t t_ps, const struct step *step)
+{
+    uint64_t wires_ps = step->latency_ps + (start.edge >> WIRES_SHIFT);
+    bool flies = !(start.edge & EDGE_MASK) && wires_ps < LONG_WIRES && !modelled;
+    start.edge = (uint32_t)(wires_ps < LONG_WIRES ? wires_ps : LONG_WIRES) << WIRES_SHIFT | (start.edge & EDGE_MASK);
+    if (flies)
+        note(event, (struct ref){start.item, start.edge | NOTE_FLIES});
+    else
+        hop_ends(event, start, t_ps, step);
+}
+
+/* The same over a link for which it waited, or that is the first. */
+__attribute__((noinline)) static void wire_due(const struct event *event, uint64_t link, uint64_t asked_ps, uint64_t start_ps,
+                                               uint64_t end_ps, uint64_t t_ps)
+{
+    struct ref start = late_reserved(RESOURCE_LINK, link, asked_ps, start_ps, 0, end_ps);
+    struct ref from = items[start.item].end_ps <= t_ps ? start : run.cause;
+    note(event, extended(from, t_ps, WORK_wire, place_at(RESOURCE_LINK, link)));
+}
+
+/* The head of a message takes a link. */
+static inline void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t start_ps, uint64_t end_ps)
+{
+    const struct event *event = &observed_message->event;
+    const struct step *step = container_of(observed_message, struct data_message, message)->step - 1;
+    uint64_t t_ps = start_ps + step->latency_ps;
+    run.head = event;
+    run.link = link;
     run.link_end_ps = end_ps;
-    if (!run.head.passes) {
-        run.head.start = late_reserved(RESOURCE_LINK, link, asked_ps, start_ps, 0, end_ps);
+    if (asked_ps != start_ps || start_ps != run.node_end_ps || !start_ps) {
+        wire_due(event, link, asked_ps, start_ps, end_ps, t_ps);
         return;
     }
-    run.head.start = late_holders[RESOURCE_NODE][run.node_rank].start;
-    late_holders[RESOURCE_LINK][link] = (struct late_holder){end_ps, start_ps, run.head.start, run.who, 0, run.node_rank};
+    struct ref start = late_holders[RESOURCE_NODE][run.node_rank].start;
+    late_holders[RESOURCE_LINK][link] = (struct late_holder){end_ps, start_ps, start, run.who, step, 0};
+    hop_due(event, start, t_ps, step);
 }
 
 __attribute__((noinline)) static void share_reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, uint64_t asked_ps,
@@ -515,9 +569,9 @@ static void reserved(enum resource_kind kind, uint64_t number, uint64_t bytes, u
                      uint64_t end_ps)
 {
     if (kind == RESOURCE_NODE)
-        node_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
+        node_reserved(number, asked_ps, start_ps, end_ps);
     else if (kind == RESOURCE_LINK)
-        link_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
+        link_reserved(number, asked_ps, start_ps, end_ps);
     else if (kind == RESOURCE_PSEUDO_CHANNEL)
         share_reserved(kind, number, bytes, asked_ps, start_ps, end_ps);
     else if (kind == RESOURCE_HBM_MODEL || kind == RESOURCE_SRAM_MODEL)
@@ -738,30 +792,18 @@ static void event_fires(const struct event *event)
     }
     if (__builtin_expect(items_full, 0) && now_ps > run.instant_ps) /* no condition became true yet in this instant */
         collect(event);
-    if (__builtin_expect(ref.edge & NOTE_FEEDS, 0))
-        ref = feed_ends(event);
-    items_broken += items[ref.item].end_ps != now_ps;
-    run.last = ref;
     run.instant_ps = now_ps;
+    if (ref.edge & NOTE_FLIES) {
+        run.step = container_of(event, struct data_message, message.event)->step;
+        if (run.step[-1].last)
+            ref = landed(ref);
+    } else {
+        if (__builtin_expect(ref.edge & NOTE_FEEDS, 0))
+            ref = feed_ends(event);
+        items_broken += items[ref.item].end_ps != now_ps;
+    }
+    run.last = ref;
     runs(ref, items_about[ref.item].who);
-}
-
-/* The node that handles a head, and the wire behind it, over which that arrives at t_ps. */
-static inline void hop_due(const struct event *event, uint64_t t_ps)
-{
-    uint64_t wire_ps = t_ps - run.node_end_ps, at = hop_at(run.node_rank, (uint32_t)run.head.link);
-    uint16_t detail = wire_ps < LONG_WIRE ? (uint16_t)wire_ps : LONG_WIRE;
-    uint32_t place = item_place();
-    note(event, (struct ref){place, EDGE_direct});
-    item_set(place, run.head.start, t_ps, WORK_hop, detail, at, run.who);
-    item_place_taken(place);
-}
-
-/* The head of a message arrives at t_ps over a link that it did not take as soon as its node had handled it. */
-__attribute__((noinline)) static void wire_due(const struct event *event, uint64_t t_ps)
-{
-    struct ref start = items[run.head.start.item].end_ps <= t_ps ? run.head.start : run.cause;
-    note(event, extended(start, t_ps, WORK_wire, place_at(RESOURCE_LINK, run.head.link)));
 }
 
 static struct ref message_due(const struct event *event, uint64_t t_ps)
@@ -835,17 +877,10 @@ __attribute__((noinline)) static void other_due(const struct event *event, uint6
 
 static void event_set_due(const struct event *event, uint64_t t_ps)
 {
-    if (event != run.head.event) {
-        other_due(event, t_ps);
-        return;
-    }
-    run.head.event = NULL;
-    if (t_ps == now_ps)
-        other_due(event, t_ps);
-    else if (run.head.passes)
-        hop_due(event, t_ps);
+    if (event == run.head)
+        run.head = NULL;
     else
-        wire_due(event, t_ps);
+        other_due(event, t_ps);
 }
 
 /* ---- kernels and host programs */
@@ -871,7 +906,7 @@ __attribute__((cold)) static void program_wakes(uint32_t rank)
         when.program[when.programs++] = (struct ref){0, EDGE_direct};
     }
     cause_follow();
-    when.program[rank] = run.starts ? run.last : run.cause;    /* Issue wakes none: nothing is due any more */
+    when.program[rank] = run.starts ? landed(run.last) : run.cause;    /* Issue wakes none: nothing is due any more */
 }
 
 __attribute__((cold)) static void program_acts(uint32_t rank)
@@ -892,7 +927,7 @@ static void kernel_ends(const struct tl *tl)
 __attribute__((cold)) static void launch_ends(const struct launch *launch)
 {
     cause_follow();
-    struct ref ref = run.starts ? run.last : run.cause;
+    struct ref ref = run.starts ? landed(run.last) : run.cause;
     *array_add(&run.ends) = (struct launch_end){launch, ref};
 }
 
@@ -915,7 +950,7 @@ static void consider(struct choice *choice, struct condition condition, enum edg
  * the cause of the last event. */
 static void begins(const struct choice *choice, struct subject who)
 {
-    struct ref ref = choice->tick ? choice->ref : run.last;
+    struct ref ref = choice->tick ? choice->ref : landed(run.last);
     runs(ref, who);
     items_broken += items[ref.item].end_ps != now_ps;
     run.starts = true;
@@ -1093,13 +1128,13 @@ __attribute__((cold)) static void tile_fed(const struct token *token, uint64_t e
 void causes_mark_end(void)
 {
     cause_follow();
-    run.program = run.starts ? run.last : run.cause;
+    run.program = run.starts ? landed(run.last) : run.cause;
     run.marked = true;
 }
 
 struct ref causes_of_end(void)
 {
-    return run.marked || items[run.program.item].end_ps == now_ps ? run.program : run.last;
+    return run.marked || items[run.program.item].end_ps == now_ps ? run.program : landed(run.last);
 }
 
 const struct launch_end *causes_of_launches(size_t *count)
@@ -1116,6 +1151,9 @@ __attribute__((cold)) void causes_begin(void)
     sums_begin();
     memset(&run, 0, sizeof run);
     run.who = run.host = nobody;
+    modelled = false;
+    for (unsigned kind = 0; kind < NODE_KINDS; kind++)
+        modelled |= kb_fabric_models[kind].handle || kb_fabric_models[kind].choose;
     table.bits = FIRST_BITS;
     table.at = array_zeros((size_t)1 << FIRST_BITS, sizeof *table.at);
     for (unsigned kind = 0; kind < RESOURCE_KINDS; kind++)

@@ -113,9 +113,16 @@ uint32_t item_places_next(uint32_t place)
     return place;
 }
 
-uint64_t long_wire_ps(uint32_t hop)
+bool hop_part_before(struct hop_part *part, uint64_t from_ps)
 {
-    return link_rate(link_speed(items_about[hop].at >> 32))->latency_ps;
+    if (part->begin_ps == from_ps)
+        return false;
+    part->step -= part->is_wire;
+    part->is_wire = !part->is_wire;
+    part->end_ps = part->begin_ps;
+    uint64_t ps = part->is_wire ? part->step->latency_ps : step_overhead_ps(part->step);
+    part->begin_ps -= ps < part->end_ps - from_ps ? ps : part->end_ps - from_ps;
+    return true;
 }
 
 /* ---- collection: by generations. The old one, of marked items, is looked through when it has half of the places. */

@@ -54,8 +54,8 @@ struct item {
     uint32_t work : WORK_BITS;
     uint32_t edge : EDGE_BITS;                          /* to its cause */
     uint32_t depth : DEPTH_BITS;                        /* of it in its chain: how many items have a length, modulo 128 */
-    uint32_t detail : 16;                               /* of WORK_hop: of its end, how many ps are the wire; of WORK_stream 1:
-                                                           out of HBM */
+    uint32_t detail : 16;                               /* of WORK_hop and WORK_handled: how many ps of it are wires,
+                                                           LONG_WIRES: many; of WORK_stream 1: out of HBM */
 };
 
 _Static_assert(WORKS <= 1 << WORK_BITS, "a work fits into its bits");
@@ -64,8 +64,8 @@ _Static_assert(sizeof(struct item) == 16, "four items are a cache line, and caus
 
 /* The rest of an item, which is not needed to follow causes. */
 struct item_about {
-    uint64_t at;                                        /* where: place_at; of WORK_hop hop_at, of WORK_control a struct
-                                                           route */
+    uint64_t at;                                        /* where: place_at; of WORK_control a struct route, of WORK_hop
+                                                           the last struct step, of WORK_handled the next one */
     struct subject who;
 };
 
@@ -83,12 +83,6 @@ static inline unsigned place_resource(uint64_t at)
 static inline uint64_t place_number(uint64_t at)
 {
     return at & ((UINT64_C(1) << 56) - 1);
-}
-
-/* The place of a hop: a node, and the next link. */
-static inline uint64_t hop_at(uint32_t rank, uint32_t link)
-{
-    return (uint64_t)link << 32 | rank;
 }
 
 extern struct item *items;                              /* item 0 is the beginning of the run */
@@ -150,16 +144,25 @@ static inline uint64_t item_begin_ps(const struct item *item)
     return items[item->cause].end_ps;
 }
 
-/* The detail of a hop with a wire that takes long: it is known from the link. */
-enum { LONG_WIRE = UINT16_MAX };
+enum { LONG_WIRES = UINT16_MAX };                       /* the detail of this many ps and more: steps say how many */
 
-uint64_t long_wire_ps(uint32_t hop);
+/* A part of what a head does on its way: a node handles it, or it is on the wire of the link before that node. */
+struct hop_part {
+    uint64_t begin_ps, end_ps;
+    const struct step *step;
+    bool is_wire;
+};
 
-/* How long the wire of a hop is. */
-static inline uint64_t hop_wire_ps(uint32_t hop)
+/* The parts of an item of WORK_hop or WORK_handled, the last one first:
+ *     for (struct hop_part part = hop_parts_end(item); hop_part_before(&part, from_ps);) ...
+ * hop_part_before returns false if there is nothing between from_ps and a part. */
+static inline struct hop_part hop_parts_end(uint32_t item)
 {
-    return items[hop].detail == LONG_WIRE ? long_wire_ps(hop) : items[hop].detail;
+    return (struct hop_part){.begin_ps = items[item].end_ps, .step = (const struct step *)(uintptr_t)items_about[item].at,
+                             .is_wire = items[item].work == WORK_handled};
 }
+
+bool hop_part_before(struct hop_part *part, uint64_t from_ps);
 
 /* The reason of an item that is reached directly. A memory that feeds a delivery too slowly is a pseudo channel, or a channel
  * of an sram or a TCM. */

@@ -78,16 +78,17 @@ static void emit_control(struct walk *walk, uint32_t item)
              parts.at[i].begin_ps, parts.at[i].end_ps);
 }
 
-/* The wire of a hop, and the node before it. Links without latency take no time. */
-static void emit_hop(struct walk *walk, uint32_t number)
+/* The wires and nodes of a head, last first. */
+static void emit_hops(struct walk *walk, uint32_t number)
 {
-    const struct item *item = &items[number];
-    const struct item_about *about = &items_about[number];
-    uint64_t handled_ps = item->end_ps - hop_wire_ps(number);
-    emit(walk, number, WORK_wire, REASON_wire, place_at(RESOURCE_LINK, about->at >> 32), handled_ps, item->end_ps);
-    if (walk->edge == EDGE_direct)
-        walk->held_up = about->who;
-    emit(walk, number, WORK_node, REASON_node, place_at(RESOURCE_NODE, (uint32_t)about->at), item_begin_ps(item), handled_ps);
+    uint64_t from_ps = item_begin_ps(&items[number]);
+    for (struct hop_part part = hop_parts_end(number); hop_part_before(&part, from_ps);) {
+        enum work work = part.is_wire ? WORK_wire : WORK_node;
+        uint64_t at = part.is_wire ? place_at(RESOURCE_LINK, part.step->link) : place_at(RESOURCE_NODE, step_rank(part.step));
+        emit(walk, number, work, work_reasons[work], at, part.begin_ps, part.end_ps);
+        if (walk->edge == EDGE_direct)
+            walk->held_up = items_about[number].who;
+    }
 }
 
 /* Over an item of no length. */
@@ -115,8 +116,8 @@ static void pass(struct walk *walk, uint32_t number)
     }
     if (item->work == WORK_control)
         emit_control(walk, number);
-    else if (item->work == WORK_hop)
-        emit_hop(walk, number);
+    else if (item->work == WORK_hop || item->work == WORK_handled)
+        emit_hops(walk, number);
     else
         emit(walk, number, item->work, item_reason(item), items_about[number].at, item_begin_ps(item), item->end_ps);
     walk->edge = item->edge;

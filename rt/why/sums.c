@@ -162,17 +162,40 @@ __attribute__((noinline)) static uint32_t pass_control(uint64_t *sums, uint32_t 
     return set | add(sums, launch ? REASON_launch : REASON_node, span.node_ps);
 }
 
+/* Over what a head does after from_ps. If it is reached over an edge, that has the last of its parts. */
+__attribute__((noinline)) static uint32_t pass_hops(uint64_t *sums, uint32_t number, unsigned edge, uint64_t from_ps)
+{
+    const struct item *item = &items[number];
+    bool is_known = item->detail != LONG_WIRES && item_begin_ps(item) >= from_ps;   /* how much of it are wires */
+    uint64_t wires_ps = item->detail;
+    uint32_t set = 0;
+    for (struct hop_part part = hop_parts_end(number); hop_part_before(&part, from_ps);) {
+        uint64_t ps = part.end_ps - part.begin_ps;
+        if (!ps)
+            continue;
+        set |= add(sums, reason_over(edge, part.is_wire ? REASON_wire : REASON_node), ps);
+        edge = EDGE_direct;
+        wires_ps -= part.is_wire ? ps : 0;
+        if (is_known)
+            return set | add(sums, REASON_wire, wires_ps) | add(sums, REASON_node, part.begin_ps - from_ps - wires_ps);
+    }
+    return set;
+}
+
+static inline bool is_of_head(enum work work)
+{
+    return work == WORK_hop || work == WORK_handled;
+}
+
 /* The end of an item that begins before from_ps: there the way ends. */
 __attribute__((noinline)) static uint32_t pass_last(uint64_t *sums, uint32_t number, unsigned edge, uint64_t from_ps)
 {
     const struct item *item = &items[number];
     if (item->work == WORK_control)
         return pass_control(sums, number, edge, from_ps);
-    if (item->work != WORK_hop)
-        return add(sums, reason_over(edge, item_reason(item)), item->end_ps - from_ps);
-    uint64_t wire_ps = after(from_ps, item->end_ps - hop_wire_ps(number), item->end_ps);
-    uint32_t set = wire_ps ? add(sums, reason_over(edge, REASON_wire), wire_ps) : 0;
-    return set | add(sums, reason_over(wire_ps ? EDGE_direct : edge, REASON_node), item->end_ps - from_ps - wire_ps);
+    if (is_of_head(item->work))
+        return pass_hops(sums, number, edge, from_ps);
+    return add(sums, reason_over(edge, item_reason(item)), item->end_ps - from_ps);
 }
 
 /* Over an item with a length that begins at from_ps or later. */
@@ -180,14 +203,15 @@ static inline uint32_t pass(uint64_t *sums, uint32_t number, unsigned edge, uint
 {
     const struct item *item = &items[number];
     enum work work = item->work;
-    uint64_t ps = item->end_ps - begin_ps, wire_ps;
+    uint64_t ps = item->end_ps - begin_ps, wires_ps = item->detail;
     if (work == WORK_control)
         return pass_control(sums, number, edge, 0);
-    if (work != WORK_hop)
+    if (!is_of_head(work))
         return add(sums, reason_over(edge, item_reason(item)), ps);
-    if (!(wire_ps = hop_wire_ps(number)))
-        return add(sums, reason_over(edge, REASON_node), ps);
-    return add(sums, reason_over(edge, REASON_wire), wire_ps) | add(sums, REASON_node, ps - wire_ps);
+    if (edge != EDGE_direct || wires_ps == LONG_WIRES)
+        return pass_hops(sums, number, edge, begin_ps);
+    uint32_t set = wires_ps ? add(sums, REASON_wire, wires_ps) : 0;
+    return wires_ps < ps ? set | add(sums, REASON_node, ps - wires_ps) : set;
 }
 
 /* The way back that is followed, from the first item on whose depth is a multiple of the stride. */
