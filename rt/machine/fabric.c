@@ -566,25 +566,31 @@ static inline void head_settles(const struct data_message *data, const struct st
     delivery_settle(step_node(step), &data->message.event);
 }
 
-/* A head arrives that somebody watches, or that meets something which was made ahead of time. */
+/* A head arrives that somebody watches. */
 static __attribute__((noinline)) void data_arrives_watched(struct data_message *data)
 {
     const struct step *step = data->step - 1;
     head_settles(data, step);
-    if (is_observed_or_modelled(MOMENT_reserved)) {
-        observed_cause = data->message.cause;
-        data_hop_made(data, data_handled_ps(data, step, true), true);
-    } else {
-        data_hop_made(data, data_handled_ps(data, step, false), false);
-    }
+    observed_cause = data->message.cause;
+    data_hop_made(data, data_handled_ps(data, step, true), true);
+}
+
+/* A head arrives that meets something which was made ahead of time. */
+static __attribute__((noinline)) void data_arrives_settling(struct data_message *data)
+{
+    const struct step *step = data->step - 1;
+    head_settles(data, step);
+    data_hop_made(data, data_handled_ps(data, step, false), false);
 }
 
 static void data_arrives(struct event *event)
 {
     struct data_message *data = data_of(event);
     const struct step *step = data->step - 1;
-    if (__builtin_expect(is_observed_or_modelled(MOMENT_reserved) || step_node(step)->taken, 0))
+    if (is_observed_or_modelled(MOMENT_reserved))
         data_arrives_watched(data);
+    else if (__builtin_expect(step_node(step)->taken != NULL, 0))
+        data_arrives_settling(data);
     else
         data_hop_made(data, data_handled_ps(data, step, false), false);
 }
