@@ -214,6 +214,13 @@ def short_vectors(program):
        abs(float(used[1]) - took["auto"]) < took["auto"] / 4, "a vector of one MiB goes by messages", took, note)
 
 
+def many_sips():
+    """A vector of one MiB takes at most twice the time in which a SIP of 32 sends and gets what it has to, at 63 GB/s."""
+    figures = result(simulator(topology("ref_pod")), "all_reduce", "size=524288", "--data", "off")[1]["figures"]
+    least_ps = 2 * 31 / 32 * 2**20 / 63e9 * 1e12
+    ok(figures["time_ps"] <= 2 * least_ps, "an all_reduce of 32 SIPs takes at most twice the time of their links", figures)
+
+
 def measures(program):
     """busbw as nccl-tests define it, from integers; never above what the algorithm can reach."""
     for bench, up in (("all_reduce", 2 * 7), ("reduce_scatter", 7), ("all_gather", 7), ("all_to_all", 7),
@@ -290,6 +297,7 @@ def main():
         ring_is_near(big)
         short_vectors(big)
         long_vectors()
+        many_sips()
         more_windows_than_elements()
         chooses_best(big, "128 PEs", ("all_gather", 4000000, "hbm", gather), ("all_to_all", 100000, "hbm", exchange),
                      ("all_to_all", 100000, "tcm", exchange), ("reduce_scatter", 1000000, "hbm", scatter),
