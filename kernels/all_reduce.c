@@ -304,7 +304,8 @@ static void lead_tree(const struct lead *lead)
     }
 }
 
-/* Which PE of an owner's cube loads the block from the group `i` places further: those behind the owner, which adds, in turn. */
+/* Which PE of an owner's cube loads the block from the group `i` places further. The PEs behind the owner take turns, since the owner
+ * adds. */
 static uint32_t lead_loader(const struct lead *lead, uint32_t owner, uint32_t i)
 {
     uint32_t pes = lead->arg->levels.pes, rank = owner_rank(lead, owner);
@@ -461,7 +462,7 @@ static struct tl_shard chunk_in(const struct chunks *chunks, const struct chunk_
     return tl_part(chunks->tl, buffer->memory, 0, peer * chunks->chunk, count);
 }
 
-/* The chunks of all peers of a level, a row each, of which only `count` elements are used. */
+/* The peers of a level have a row each: the first `count` elements of their chunk. */
 static struct tl_shard chunk_rows(const struct chunks *chunks, enum chunk_level level, const struct chunk_buffer *buffer,
                                   uint64_t count)
 {
@@ -1143,7 +1144,8 @@ static uint64_t cube_estimate_ps(const struct collective *c, const struct levels
 {
     uint64_t bytes = c->n * c->element_bytes, memory_ps = kb_memory_ps(c->space, bytes, 0);
     uint64_t near_ps = level_traffic(kb_traffic_new(), c->pes, 1, l->pes, 0);
-    return l->pes * (command_ps() + near_ps / 2) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
+    uint64_t way_ps = l->even || c->sips == 1 ? near_ps / 2 : 2 * near_ps;     /* of far ones, a request and the data */
+    return l->pes * (command_ps() + way_ps) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
 }
 
 /* The same for the cubes of a SIP. */
@@ -1291,7 +1293,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
     uint32_t windows = windows_of(&c, &levels);
     struct lead_numbers number = lead_numbers(&c, &levels);
     bool fits = room_bytes(&c) >= MOVER_LEAST_ROOM;
-    bool known = levels.even || c.sips == 1;            /* what passes the switch: an uneven set counts as one cube */
+    bool known = levels.even || c.sips == 1;            /* which messages pass the switch */
     struct collective ring = with_shorter_messages(&c, block_longest(c.n, c.p));
     struct lead_pes leads = lead_pes_of(&c, &levels, &number);
     struct kb_work bound[ALGORITHMS] = {
@@ -1301,7 +1303,7 @@ KB_BENCH(all_reduce, "every PE gets the reduction of all vectors",
         bound[MULTICAST] = multicast_bound(&c, &levels, &leads);
     enum algorithm algorithm = algorithm_used(algorithm_names, ALGORITHMS, (const uint64_t[]){
         [RING] = ring.chunk ? ring_estimate_ps(&ring, &bound[RING], 2) : UINT64_MAX,
-        [IN_LEVELS] = fits && known ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
+        [IN_LEVELS] = fits ? levels_estimate_ps(&c, &levels) : UINT64_MAX,
         [MULTICAST] = known ? multicast_estimate_ps(&c, &levels, &leads, &number) : UINT64_MAX,
         [WINDOWS] = fits ? windows_estimate_ps(&c, &levels, windows) : UINT64_MAX});
     if (algorithm == MULTICAST && !number.leads) {

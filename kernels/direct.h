@@ -1,6 +1,7 @@
-/* direct.h: the reduction of the vectors of all ranks of a SIP, of which each rank makes a block. PEs of a cube load from one
- * another what the ranks with their number in all cubes make, in one command for each of these, and send each rank what the vectors
- * of the cube add up to. So a rank has a load, a sum and a message for each cube, and a sum of what it gets.
+/* direct.h: the ranks of a SIP reduce their vectors, and each makes a block of the result. A PE is responsible, in its cube, for the
+ * blocks of the ranks that have its number in their cubes. For each of these it loads the block from all PEs of its own cube in one
+ * command, adds up what it gets, and sends the sum to the rank. So a rank has a load, a sum and a message for each cube, and a last
+ * sum of what the cubes send it.
  *
  * A block is made in windows, each of which is a message. Ranks receive a window while they load for the next one. */
 #ifndef DIRECT_H
@@ -136,8 +137,8 @@ static inline void direct_run(struct tl *tl, kb_tensor in, struct tl_shard out, 
 
 /* ---- in benches */
 
-/* The elements of a message, for which a TCM has room beside tensors of `held` bytes; 0: there is none, or the ranks are not equally
- * many in each cube of one SIP. */
+/* Returns the elements of a message: as many as a TCM has room for beside tensors of `held` bytes. 0: it has none, or the ranks are
+ * not equally many in each cube of one SIP. */
 static inline uint64_t direct_chunk(const struct collective *c, const struct levels *l, uint64_t held)
 {
     uint64_t rows = DIRECT_LOADS * l->pes + 2 * DIRECT_WINDOWS * l->cubes, buffers = DIRECT_LOADS + 2 * DIRECT_WINDOWS;
@@ -188,8 +189,8 @@ static inline uint64_t direct_estimate_ps(const struct collective *c, const stru
            l->cubes * command_ps() + fill_ps + kb_math_ps(c->dtype, chunk * l->cubes);
 }
 
-/* Says if TCMs have room for shorter messages only than were asked for. Returns the algorithm that is used: `other` if there is none
- * for direct, which has the number `direct`. */
+/* Returns the algorithm that is used: `other`, which has a name, where direct cannot run, and a note says so. A note also says if
+ * the TCMs make messages shorter than was asked for. */
 static inline uint32_t direct_used(const struct collective *c, uint32_t algorithm, uint32_t direct, uint32_t other, const char *name,
                                    uint64_t chunk)
 {

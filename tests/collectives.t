@@ -214,6 +214,21 @@ def short_vectors(program):
        abs(float(used[1]) - took["auto"]) < took["auto"] / 4, "a vector of one MiB goes by messages", took, note)
 
 
+def odd_sets(program):
+    """What auto takes for an uneven set of PEs of several SIPs is at most a tenth slower than the best."""
+    for size, *words in (("size=45915", "chunk=64"), ("size=43335", "dtype=f32")):
+        took = {algorithm: result(program, "all_reduce", f"algorithm={algorithm}", size, *words, "pes=*1*", "--data", "off")[1]["figures"]["time_ps"]
+                for algorithm in ("ring", "levels", "multicast", "auto")}
+        ok(took["auto"] <= 1.1 * min(took.values()), f"all_reduce {size} of an uneven set of two SIPs takes a good algorithm", took)
+
+
+def keeps_bounds(program):
+    """Three SIPs reduce along a tree whose longest way has one step."""
+    bounds = result(program, "all_reduce", "size=2", "algorithm=multicast", "pes=*.cube1.pe0", "--data", "off")[1]["bounds"]
+    ok(all(0 < bounds[0][of]["reached_permille"] <= 1000 for of in ("problem", "algorithm")), "three SIPs reach no more than the bounds",
+       bounds)
+
+
 def many_sips():
     """A vector of one MiB takes at most twice the time in which a SIP of 32 sends and gets what it has to, at 63 GB/s."""
     figures = result(simulator(topology("ref_pod")), "all_reduce", "size=524288", "--data", "off")[1]["figures"]
@@ -289,6 +304,8 @@ def main():
     measures(eight)
     mistakes(eight)
     many(simulator(topology("two_sips")), "2 SIPs")
+    odd_sets(simulator(topology("two_sips")))
+    keeps_bounds(machine("three_sips"))
     if not SAN:
         big = simulator(topology("ref_sip"))
         # Sums of 128 numbers of bf16, rounded at each rank, have bounds of 7 % at least.

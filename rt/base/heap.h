@@ -1,4 +1,4 @@
-/* heap.h: prepares the heap of a simulator that runs as a process of its own. */
+/* heap.h: the heap of a simulator that is a process of its own, which the system backs by huge pages. */
 #ifndef KB_HEAP_H
 #define KB_HEAP_H
 

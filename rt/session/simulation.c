@@ -95,7 +95,7 @@ void simulation_forked(void)
     simulation.thread = gettid();
 }
 
-/* Keeps the last line as the error of the run. Takes no memory, since a run also ends when there is none. */
+/* The last line becomes the error of the run. This takes no memory, since a run also ends when there is none. */
 static void keep_last_words(void)
 {
     memcpy(simulation.last_words, simulation.last_line, sizeof simulation.last_line);

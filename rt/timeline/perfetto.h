@@ -78,7 +78,7 @@ void perfetto_slices_make(struct perfetto_slices *slices, const struct perfetto_
 /* The bytes with which the events of a track end, before their time, and how many, in the last byte. */
 uint64_t perfetto_tail(uint32_t track);
 
-/* Writes a slice of those on the track of a tail. `more` is another argument of it; NULL: there is none. */
+/* Writes one of these slices on the track that the tail is of. `more` is one more argument of the slice; NULL: it has none. */
 void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint64_t tail, uint64_t t_ps,
                        uint64_t end_ps);
 

@@ -481,7 +481,7 @@ static inline void node_reserved(uint64_t rank, uint64_t asked_ps, uint64_t star
         node_waits(rank, asked_ps, start_ps, end_ps);
 }
 
-/* The head arrives at t_ps behind an item of its own. */
+/* A head arrives at t_ps, and its flight becomes an item. */
 __attribute__((noinline)) static void hop_ends(const struct event *event, struct ref start, uint64_t t_ps, const struct step *step)
 {
     note(event, flown(start, t_ps, step, run.who));
