@@ -1144,8 +1144,9 @@ static uint64_t cube_estimate_ps(const struct collective *c, const struct levels
 {
     uint64_t bytes = c->n * c->element_bytes, memory_ps = kb_memory_ps(c->space, bytes, 0);
     uint64_t near_ps = level_traffic(kb_traffic_new(), c->pes, 1, l->pes, 0);
-    uint64_t way_ps = l->even || c->sips == 1 ? near_ps / 2 : 2 * near_ps;     /* of far ones, a request and the data */
-    return l->pes * (command_ps() + way_ps) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
+    bool far = !l->even && c->sips > 1;                 /* an uneven set counts as a cube: requests and data go to other SIPs */
+    uint64_t passes_ps = far ? switch_ps(c->sips, c->p * (c->p - kb_ceil_div(c->p, c->sips))) : 0;
+    return kb_max(l->pes * (command_ps() + (far ? 2 * near_ps : near_ps / 2)), passes_ps) + memory_ps + (l->pes > 1 ? memory_ps / 2 : 0);
 }
 
 /* The same for the cubes of a SIP. */

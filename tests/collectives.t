@@ -214,12 +214,12 @@ def short_vectors(program):
        abs(float(used[1]) - took["auto"]) < took["auto"] / 4, "a vector of one MiB goes by messages", took, note)
 
 
-def odd_sets(program):
+def odd_sets(program, name, *points):
     """What auto takes for an uneven set of PEs of several SIPs is at most a tenth slower than the best."""
-    for size, *words in (("size=45915", "chunk=64"), ("size=43335", "dtype=f32")):
+    for size, *words in points:
         took = {algorithm: result(program, "all_reduce", f"algorithm={algorithm}", size, *words, "pes=*1*", "--data", "off")[1]["figures"]["time_ps"]
                 for algorithm in ("ring", "levels", "multicast", "auto")}
-        ok(took["auto"] <= 1.1 * min(took.values()), f"all_reduce {size} of an uneven set of two SIPs takes a good algorithm", took)
+        ok(took["auto"] <= 1.1 * min(took.values()), f"all_reduce {size} of an uneven set of {name} takes a good algorithm", took)
 
 
 def keeps_bounds(program):
@@ -304,7 +304,7 @@ def main():
     measures(eight)
     mistakes(eight)
     many(simulator(topology("two_sips")), "2 SIPs")
-    odd_sets(simulator(topology("two_sips")))
+    odd_sets(simulator(topology("two_sips")), "two SIPs", ("size=45915", "chunk=64"), ("size=43335", "dtype=f32"))
     keeps_bounds(machine("three_sips"))
     if not SAN:
         big = simulator(topology("ref_sip"))
@@ -322,6 +322,8 @@ def main():
                      ("reduce", 100000, "hbm", chain))
         write(scratch("ref_sip.yaml"), read(topology("ref_sip")))
         slots = simulator(write(scratch("one_slot.yaml"), ONE_SLOT))
+        slow = "name: slow_switch, sips: 3, switch: { overhead_ns: 1000 }"
+        odd_sets(simulator(write(scratch("slow_switch.yaml"), ONE_SLOT.replace("name: one_slot", slow))), "a slow switch", ("size=30000",))
         chooses_best(slots, "16 PEs with a slot of 1 KiB", *(("reduce", size, "hbm", chain) for size in (10000, 60000, 300000)))
         estimates(big, "128 PEs")
 
