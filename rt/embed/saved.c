@@ -65,6 +65,7 @@ static const struct image_host *owner;
 void saved_begin(const struct image_host *host)
 {
     owner = host;
+    coroutines_protect();                               /* memory_open opens the guards */
 }
 
 /* ---- what an image consists of */

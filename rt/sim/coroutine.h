@@ -37,6 +37,9 @@ void coroutine_suspend(struct coroutine *coro);
 size_t coroutine_stack_bytes(const struct coroutine *coro);
 bool coroutine_guards(const struct coroutine *coro, const void *address);
 
+/* Guards are made by mprotect from now on, which can open them: before the first stack. */
+void coroutines_protect(void);
+
 /* Makes the guards of all stacks inaccessible again. Returns false if the system refuses. */
 bool coroutines_guard(void);
 
