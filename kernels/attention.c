@@ -114,7 +114,7 @@ static uint64_t attention_ps(struct attention a, struct kb_pes pes, uint32_t of_
     uint64_t read = kb_product(kv / (a.causal ? 2 : 1), turns), apart = a.side_by_side ? sips : of_head;
     uint32_t sharing = (uint32_t)kb_min(a.side_by_side ? pes.count : members, in_sip);
     uint64_t ps = kb_gemm_ps(a.dtype, 2 * a.head_dim * scores) + kb_math_ps(a.dtype, attention_ops() * scores) +
-                  heads * attention_team_ps(&a, a.tile, members) / 2;
+                  heads * attention_team_ps(&a, a.tile, members, UINT64_MAX) / 2;
     if (copies_pay(&a, pes, machine.pes)) {
         uint64_t piece_ps = kb_attrs.pe_dma_overhead_ps + kb_latency_ps(pes.pe[0], pes.pe[sharing - 1]);
         ps += shared_ps(pes, sharing, kv / machine.pes) / 2 + 2 * keys_place(&a, pes).rows / a.kv_heads * piece_ps;

@@ -115,8 +115,9 @@ static inline uint64_t attention_ops(void)
     return kb_op_cost("max") + kb_op_cost("sub") + kb_op_cost("exp") + kb_op_cost("sum");
 }
 
-/* An estimate of the time of block i: its scores and the fixed time of each tile, or the DMA if that takes longer. */
-static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile)
+/* An estimate of the time of block i: its scores, with so many ops each, and the fixed time of each tile, or the DMA if that
+ * takes longer. */
+static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile, uint64_t ops)
 {
     uint64_t count = kb_min(a->block, a->queries - i * a->block), keys = attention_sees(a, i * a->block, count);
     uint64_t rows = count * attention_group(a), scores = rows * keys, tiles = kb_ceil_div(keys, tile);
@@ -124,19 +125,19 @@ static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i,
                        kb_math_ps(KB_f32, 2 * rows * a->head_dim);
     uint64_t dma_ps = kb_memory_ps(kb_main_memory(), 2 * keys * a->head_dim * kb_dtype_bytes(a->dtype), 0);
     uint64_t compute_ps = kb_gemm_ps(a->dtype, 2 * a->head_dim * scores) + tiles * tile_ps +
-                          kb_math_ps(a->dtype, attention_ops() * scores);
+                          kb_math_ps(a->dtype, ops * scores);
     return kb_max(compute_ps, 3 * dma_ps);              /* loads wait for their first bytes and for other PEs' loads */
 }
 
-/* An estimate of the time of the slowest member of a team. */
-static inline uint64_t attention_team_ps(const struct attention *a, uint64_t tile, uint64_t members)
+/* An estimate of the time of the slowest member of a team. It ends early once it is at least most_ps. */
+static inline uint64_t attention_team_ps(const struct attention *a, uint64_t tile, uint64_t members, uint64_t most_ps)
 {
-    uint64_t longest_ps = 0, blocks = attention_blocks(a);
-    for (uint64_t member = 0; member < members; member++) {
+    uint64_t longest_ps = 0, blocks = attention_blocks(a), ops = attention_ops();
+    for (uint64_t member = 0; member < members && longest_ps < most_ps; member++) {
         uint64_t ps = 0;
-        for (uint64_t turn = 0; turn * members < blocks; turn++) {
+        for (uint64_t turn = 0; turn * members < blocks && ps < most_ps; turn++) {
             uint64_t block = attention_turn(turn, member, members);
-            ps += block < blocks ? attention_block_ps(a, block, tile) : 0;
+            ps += block < blocks ? attention_block_ps(a, block, tile, ops) : 0;
         }
         longest_ps = kb_max(longest_ps, ps);
     }
@@ -158,7 +159,7 @@ static inline void attention_plan(struct attention *a, uint64_t pes, uint64_t ro
         if (tile == 0)
             break;
         tile = a->tile ? kb_min(a->tile, tile) : tile;
-        uint64_t team_ps = attention_team_ps(&trial, tile, members);
+        uint64_t team_ps = attention_team_ps(&trial, tile, members, best_ps);
         if (team_ps < best_ps) {
             best_ps = team_ps;
             a->block = trial.block;

@@ -360,16 +360,17 @@ static uint64_t loaded_elements(const struct conv_args *arg, uint64_t first, uin
 }
 
 /* An estimate of the time of a PE with `rows` output rows: its loads in their order, each after its buffer is computed, and
- * the array after each load; the memory at least for all that is read and written. */
-static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_dtype out, uint64_t rows)
+ * the array after each load; the memory at least for all that is read and written. It ends early once it is at least most_ps. */
+static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_dtype out, uint64_t rows, uint64_t most_ps)
 {
     const struct conv *conv = &arg->conv;
     uint64_t size = kb_dtype_bytes(in), depth = depth_of(conv), slabs, number = 0, read_ps = 0, array_ps = 0;
     uint64_t read = (loaded_elements(arg, 0, rows, &slabs) + depth * conv->filters) * size, done_ps[SLABS] = {0};
     uint64_t written = rows * conv->out_w * conv->filters * kb_dtype_bytes(out);
     uint64_t fixed_ps = kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps, line_bytes = line_elements(conv) * size;
-    for (uint64_t filter = 0; filter < conv->filters; filter += arg->panel)
-        for (uint64_t row = 0; row < rows; number++) {
+    uint64_t memory_ps = kb_memory_ps(kb_main_memory(), read, written);
+    for (uint64_t filter = 0; filter < conv->filters && memory_ps < most_ps; filter += arg->panel)
+        for (uint64_t row = 0; row < rows && array_ps < most_ps; number++) {
             struct slab slab = slab_at(arg, 0, row, rows);
             uint64_t m = slab_rows(slab) * conv->out_w, weights_ps = 0;
             uint64_t *buffer = &done_ps[number % arg->buffers], filters = kb_min(arg->panel, conv->filters - filter);
@@ -385,7 +386,7 @@ static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_
             *buffer = array_ps;
             row += slab_rows(slab);
         }
-    return kb_max(array_ps, kb_memory_ps(kb_main_memory(), read, written));
+    return kb_max(array_ps, memory_ps);
 }
 
 /* The bytes of a buffer for the slabs of a PE with `rows` output rows. */
@@ -432,7 +433,7 @@ static void choose_slabs(struct conv_args arg, enum kb_dtype in, enum kb_dtype o
         if (arg.streams)
             arg.tile = choose_tile(&arg, in, out, slab_rows(slab_at(&arg, 1, 0, rows)));
         for (uint32_t whole = 0; whole < 1 + (arg.images > 1); whole++, arg.first_images = 1) {
-            uint64_t ps = estimate(&arg, in, out, rows);
+            uint64_t ps = estimate(&arg, in, out, rows, *best_ps);
             ps += arg.streams ? ps / STREAMED_PART : 0;
             if (ps < *best_ps) {
                 *best = arg;

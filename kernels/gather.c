@@ -108,6 +108,8 @@ static uint32_t gather_sips(uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
     struct kb_pes one = sips_first("*", 1);
     uint64_t bytes = tokens * row_bytes, best_ps = UINT64_MAX;
     uint32_t least = sips_least((tokens + vocab) * row_bytes), best = least;
+    if (least == sips_count())
+        return least;
     kb_traffic within = kb_traffic_new();
     for (uint32_t from = 0; from < one.count; from++)
         for (uint32_t to = 0; to < one.count; to++)

@@ -124,16 +124,22 @@ static inline uint64_t stream_dma_ps(uint64_t transfers, uint64_t bytes)
 }
 
 /* An estimate of the time of the stream in blocks of `block` elements: the slowest of reading, writing, the HBM, which
- * does both, and computing; before it the first load, after it the last block. */
-static inline uint64_t stream_ps(const struct stream *s, uint64_t block)
+ * does both, and computing; the shorter the blocks, the longer that takes. */
+static inline uint64_t stream_slowest_ps(const struct stream *s, uint64_t block)
 {
-    uint64_t all = s->all_rows * s->all_cols, last = s->even ? block : block / STREAM_TAPER;
-    uint64_t blocks = kb_ceil_div(all, block) + !s->even, in = s->loads.bytes, out = s->stores.bytes;
+    uint64_t all = s->all_rows * s->all_cols, blocks = kb_ceil_div(all, block) + !s->even;
+    uint64_t in = s->loads.bytes, out = s->stores.bytes;
     uint64_t slowest = kb_memory_ps(kb_main_memory(), all * in, all * out);
     slowest = kb_max(slowest, stream_dma_ps(blocks * s->loads.count, all * in));
     slowest = kb_max(slowest, stream_dma_ps(blocks * s->stores.count, all * out));
-    slowest = kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
-    return stream_dma_ps(1, last * in) + slowest + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * out);
+    return kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
+}
+
+/* The same of the first load, before that, and of the last block, after it. */
+static inline uint64_t stream_ends_ps(const struct stream *s, uint64_t block)
+{
+    uint64_t last = s->even ? block : block / STREAM_TAPER;
+    return stream_dma_ps(1, last * s->loads.bytes) + stream_math_ps(s, s->ops, last) + stream_dma_ps(1, last * s->stores.bytes);
 }
 
 /* Sets the number of buffers and the size of blocks where the kernel left them open. */
@@ -150,9 +156,9 @@ static inline void stream_choose(struct stream *s)
     while (longest > 1 && stream_fit(s, longest) == 0)
         longest -= (longest + 7) / 8;
     uint64_t fit = stream_fit(s, longest), most = longest * kb_clamp(fit, 1, s->all_rows), best = most;
-    uint64_t best_ps = UINT64_MAX;
-    for (uint64_t block = most; block >= 64; block -= block / 8) {
-        uint64_t ps = stream_ps(s, block);
+    uint64_t best_ps = UINT64_MAX, slowest_ps;
+    for (uint64_t block = most; block >= 64 && (slowest_ps = stream_slowest_ps(s, block)) < best_ps; block -= block / 8) {
+        uint64_t ps = slowest_ps + stream_ends_ps(s, block);
         best = ps < best_ps ? block : best;
         best_ps = kb_min(ps, best_ps);
     }
