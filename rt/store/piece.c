@@ -338,6 +338,20 @@ void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes
     memset(out + (at - offset), 0, end - at);
 }
 
+bool pieces_are_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes)
+{
+    uint64_t end = offset + bytes;
+    if (bytes == 0)
+        return true;
+    piece_for(map, piece, offset, end) {
+        uint64_t first = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
+        if (piece->kind != PIECE_stored
+            || store_range_is_used(piece->number, piece->offset + (first - piece->interval.begin), last - first))
+            return false;
+    }
+    return true;
+}
+
 struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first)
 {
     uint64_t end = offset + bytes;

@@ -56,6 +56,16 @@ bool store_is_used(void)
     return memories;
 }
 
+static uint64_t mapped_end(uint32_t memory)
+{
+    return memories && memories[memory].mapped ? memories[memory].first + memories[memory].mapped : 0;
+}
+
+bool store_range_is_used(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    return bytes && offset < mapped_end(memory);
+}
+
 /* Maps a power of two of bytes, or the whole memory. */
 void store_reach(uint32_t memory, uint64_t end)
 {
@@ -101,7 +111,7 @@ void store_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_of
 
 void store_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 {
-    uint64_t end = memories ? memories[memory].first + memories[memory].mapped : 0;
+    uint64_t end = mapped_end(memory);
     uint64_t mapped = offset >= end ? 0 : end - offset < bytes ? end - offset : bytes;
     if (mapped)
         memcpy(to, store_at(memory, offset), mapped);
