@@ -135,11 +135,6 @@ __attribute__((cold)) const struct route *route_listed(const struct way *way)
     return route && route->length ? route : NULL;
 }
 
-struct route *route_back_made(struct route *request)
-{
-    return request->back = route_of(way_answer(request->way, 0));
-}
-
 struct route *route_answer_made(struct route *request)
 {
     request->answer = route_of(way_answer(request->way, kb_shape.plane_of_read));
@@ -221,6 +216,21 @@ uint64_t route_latency_ps(struct route *route)
     if (route->latency_ps == UINT64_MAX)
         route->latency_ps = route->length && !spec.modelled ? steps_latency_ps(route) : walk_latency_ps(&route->way);
     return route->latency_ps;
+}
+
+/* Whether the links of a request's way are those of the way back, in the other direction: they are as fast. */
+static bool goes_back(const struct route *request)
+{
+    return request->way.direction == REQUEST && request->way.plane == 0 && !kb_shape.own_answers;
+}
+
+struct route *route_back_made(struct route *request)
+{
+    request->back = route_of(way_answer(request->way, 0));
+    if (request->length && goes_back(request) && !spec.modelled)
+        request->back->latency_ps = route_latency_ps(request) - spec.overhead_ps[place_kind(request->way.to)]
+                                    + spec.overhead_ps[place_kind(request->way.from)];
+    return request->back;
 }
 
 static inline struct fabric_node *step_node(const struct step *step)

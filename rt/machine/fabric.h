@@ -51,7 +51,7 @@ struct route {
     uint32_t length;                                    /* steps; 0: no data have been sent over it */
     uint32_t narrowest;                                 /* of the speeds of its links that with the least bandwidth */
     const struct step *steps;
-    uint64_t latency_ps;                                /* UINT64_MAX: no control message has been sent over it */
+    uint64_t latency_ps;                                /* of control messages; UINT64_MAX: it is not known yet */
     struct route *back, *answer;                        /* of answers to a request; NULL until they are used */
 };
 
