@@ -30,7 +30,7 @@ static struct {
 #define CONTROL_MOST_PS (UINT64_C(1) << 48)
 
 static struct {
-    struct key_table table;
+    struct key_table table, entrances;
     uint64_t *within;                                   /* latencies between routers of a cube and 1, in the order of kb_route */
 } routes;
 
@@ -238,20 +238,69 @@ static inline struct fabric_node *step_node(const struct step *step)
     return &kb_nodes[step_rank(step)];
 }
 
+/* How the ways from a node to all nodes of a cube begin, up to the step into the cube. */
+struct entrance {
+    struct key_link link;                               /* in routes.entrances, by the way to the cube's first node */
+    struct traversal along;                             /* before that step */
+    const struct step *steps;
+    uint32_t length, narrowest;                         /* as in struct route */
+};
+
+static uint64_t entrance_key(const struct way *way)
+{
+    struct way to_cube = *way;
+    to_cube.to.node = 0;
+    return way_key(&to_cube);
+}
+
+static inline bool is_same_cube(struct place a, struct place b)
+{
+    return a.sip == b.sip && a.cube == b.cube;
+}
+
+static void entrance_add(const struct route *route, const struct entrance *of)
+{
+    struct entrance *entrance = arena_alloc(1, sizeof *entrance);
+    *entrance = *of;
+    entrance->steps = route->steps;
+    key_table_add(&routes.entrances, &entrance->link, entrance_key(&route->way));
+}
+
 __attribute__((noinline)) void route_list_steps(struct route *route)
 {
     static struct ARRAY(struct step) steps;
+    struct place to = route->way.to;
+    struct traversal along = traversal_of(route->way);
+    struct entrance entrance = {.length = 0};
+    const struct entrance *known = to.cube == OUTSIDE ? NULL : key_table_find(&routes.entrances, entrance_key(&route->way));
+    uint32_t narrowest = 0;
     steps.count = 0;
-    for (struct traversal along = traversal_of(route->way); traversal_next(&along);)
+    if (known && known->along.over_chips == along.over_chips) {
+        array_reserve(&steps, known->length);
+        memcpy(steps.at, known->steps, known->length * sizeof *steps.at);
+        steps.count = known->length;
+        along = known->along;
+        along.way = route->way;
+        along.end_rank = route->to_rank;
+        narrowest = known->narrowest;
+    }
+    for (;;) {
+        bool outside = !is_same_cube(along.hop.to, to);
+        if (outside && !known)
+            entrance = (struct entrance){.along = along, .length = (uint32_t)steps.count, .narrowest = narrowest};
+        if (!traversal_next(&along))
+            break;
+        if (!steps.count || is_narrower(along.hop.speed, narrowest))
+            narrowest = along.hop.speed;
         *array_add(&steps) = (struct step){
             event_order(along.rank, CLASS_MESSAGE, route->from_rank), spec.link[along.hop.speed].latency_ps, along.hop.link,
             (uint16_t)along.hop.speed, speed_class(along.hop.speed), place_kind(along.hop.to), along.rank == route->to_rank};
+    }
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
-    route->narrowest = steps.at->speed;
-    for (uint32_t i = 1; i < steps.count; i++)
-        if (is_narrower(steps.at[i].speed, route->narrowest))
-            route->narrowest = steps.at[i].speed;
+    route->narrowest = narrowest;
+    if (entrance.length && to.cube != OUTSIDE)
+        entrance_add(route, &entrance);
 }
 
 /* ---- messages */
