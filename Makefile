@@ -163,13 +163,13 @@ clears := $(if $(findstring clang,$(CC)),,-mmemset-strategy=vector_loop:512:noal
 fast := $(if $(filter -O2,$(OPT)),-O3 $(clears))
 dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops) $(clears))
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
-$(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite compute move shard) machine/mmu): private local := $(models) $(dense)
+$(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite move) machine/mmu): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
     $(addprefix reference/,error expect recheck)): private local := -Irt $(own) $(small)
 # These are run at each event, or for each piece of a memory.
-$(call in_files,common/interval_map store/view): private local := $(models) $(fast)
+$(call in_files,store/view): private local := $(models) $(fast)
 $(call in_files,why/causes why/sums): private local := $(models) $(dense)
 $(call in_files,timeline/columns timeline/perfetto timeline/timeline): private local := $(models)
 # The front is compiled as a shared library is.

@@ -56,6 +56,7 @@ void call_shape(const struct call *call, const char *what, const struct tl_shard
 {
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
         call_error(call, "%s is not a valid shard: rank %u, dtype number %u", what, shard->rank, shard->dtype);
+    *view = (struct view){.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
     uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {
         uint64_t size = shard->shape[axis], stride = size > 1 ? shard->stride[axis] : 0, before = elements;
@@ -65,14 +66,6 @@ void call_shape(const struct call *call, const char *what, const struct tl_shard
         view->shape[axis] = size;
         view->stride[axis] = stride;
     }
-    for (uint32_t axis = shard->rank; axis < KB_RANK; axis++) {
-        view->shape[axis] = 1;
-        view->stride[axis] = 0;
-    }
-    view->memory = 0;
-    view->dtype = shard->dtype;
-    view->rank = shard->rank;
-    view->offset = 0;
     if (shard->addr & (uint64_t)(dtype_bytes[shard->dtype] - 1))            /* a power of two */
         call_fault(call, FAULT_BAD_ADDRESS, "%s at %s is not aligned to %s", what, address_name(shard->addr),
                    dtype_words[shard->dtype]);
