@@ -313,7 +313,7 @@ static inline bool run_instant(struct event *events)
 
 /* Runs to the end. Returns false if nothing is due any more and programs still wait. Apart from sim_run, whose setjmp
  * would keep its variables out of registers. */
-__attribute__((noinline)) static bool run_instants(void)
+__attribute__((noinline, hot)) static bool run_instants(void)
 {
     struct event *events = event_take_round();
     while (run_instant(events) && !programs.ended) {
