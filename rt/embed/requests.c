@@ -463,7 +463,8 @@ enum kb_status requests_program(const struct kb_sim_launch *ask, uint64_t *numbe
     failure_machine_works();
     struct caller_request *request = request_new(KB_SIM_PROGRAM, number);
     request->program = fed_program_new((uint32_t)ask->pe_count);
-    submit(request, ask, &(struct launch_part){.program = name, .body = fed_program_run, .arg = request->program});
+    submit(request, ask, &(struct launch_part){.program = name, .body = fed_program_run, .arg = request->program,
+                                                .stackless = true});
     failure_machine_rests();
     return KB_OK;
 }

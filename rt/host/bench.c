@@ -203,7 +203,8 @@ void bench_used_reset(void)
 
 /* ---- list */
 
-size_t kernel_all(const struct kb_kernel ***out)
+/* All kernels, by name. Returns how many there are. */
+static size_t kernel_all(const struct kb_kernel ***out)
 {
     size_t count = (size_t)(__stop_kb_kernels - __start_kb_kernels);
     const struct kb_kernel **all = arena_alloc(count, sizeof *all);

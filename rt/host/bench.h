@@ -39,9 +39,6 @@ void bench_used_reset(void);
 /* Prints all benches with their parameters, and all kernels. */
 void bench_list(FILE *out);
 
-/* All kernels, by name. Returns how many there are. */
-size_t kernel_all(const struct kb_kernel ***all);
-
 /* Writes the benches with their parameters, and the kernels, into an open object; as a JSON object. */
 void bench_list_write(struct json *json);
 void bench_list_json(FILE *out);

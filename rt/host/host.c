@@ -47,7 +47,8 @@ static struct {
 
 /* ---- what calls have in common */
 
-void host_calls(struct call_site call)
+/* Notes a call of the bench. */
+static void host_calls(struct call_site call)
 {
     if (!host.calls)
         host.calls = arena_alloc(sim_ranks(), sizeof *host.calls);

@@ -5,9 +5,6 @@
 #include "common/fail.h"
 #include "kb/host.h"
 
-/* Notes a call of the bench. */
-void host_calls(struct call_site call);
-
 /* Where the bench that acts is, for people: "its last call is kb_wait, at gemm.c:40". */
 const char *host_last_call(void);
 

@@ -27,9 +27,21 @@
 static void kernel_body(void *arg)
 {
     struct tl *tl = arg;
-    tl->body(tl, tl->arg);
-    while (tl->first)
+    tl->waits = false;
+    if (!tl->returned)
+        tl->body(tl, tl->arg);
+    tl->returned = !tl->waits;
+    while (tl->first && !tl->waits)
         kernel_wait(tl, tl->first->number);
+}
+
+/* Waits until an event resumes the kernel. */
+static void suspend(struct tl *tl)
+{
+    if (tl->stackless)
+        tl->waits = true;
+    else
+        coroutine_suspend(tl->coro);
 }
 
 struct kernels all_kernels;
@@ -48,6 +60,8 @@ static void kernel_run(struct tl *tl)
 {
     if (tl->failure.set || loop_ends)
         return;
+    if (!tl->coro)
+        tl->coro = coroutine_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
     all_kernels.running = tl;
     enum coroutine_end end = coroutine_resume(tl->coro);
     all_kernels.running = NULL;
@@ -56,7 +70,9 @@ static void kernel_run(struct tl *tl)
     if (end != COROUTINE_RETURNED)
         return;
     coroutine_free(tl->coro);
-    kernel_end(tl);
+    tl->coro = NULL;
+    if (!tl->waits)
+        kernel_end(tl);
 }
 
 static void kernel_resumes(struct event *event)
@@ -94,7 +110,6 @@ void kernel_start(struct tl *tl, uint64_t t_ps, void (*began)(struct tl *), void
     tl->began = began;
     tl->ended = ended;
     tl->pe->kernel = tl;
-    tl->coro = coroutine_new(kernel_body, tl, kb_attrs.pe_cpu_stack_bytes);
     kernel_acts_at(tl, KERNEL_BEGINS, t_ps, kernel_begins);
 }
 
@@ -115,7 +130,7 @@ void kernel_wait(struct tl *tl, uint32_t number)
         return;
     tl->awaited = command;
     tl->awaited_since_ps = now_ps;
-    coroutine_suspend(tl->coro);
+    suspend(tl);
 }
 
 /* Resumes the kernel in this instant if it waits for the command. */
@@ -133,7 +148,7 @@ static void completed(struct command *command)
 static void pause(struct tl *tl, enum kernel_act act, uint64_t ps)
 {
     kernel_acts_at(tl, act, time_after(now_ps, ps), kernel_resumes);
-    coroutine_suspend(tl->coro);
+    suspend(tl);
 }
 
 void kernel_delay(struct tl *tl, uint64_t ps)
@@ -143,7 +158,7 @@ void kernel_delay(struct tl *tl, uint64_t ps)
 
 void kernel_sleep(struct tl *tl)
 {
-    coroutine_suspend(tl->coro);
+    suspend(tl);
 }
 
 void kernel_go_on(struct tl *tl)
@@ -308,8 +323,16 @@ static const struct submitter submitter = {completed, faulted};
 
 struct command *kernel_submit(struct tl *tl, const struct request *ask)
 {
-    struct command *command = command_new(ask);         /* before others run, whose calls may use the same `ask` */
-    pause(tl, KERNEL_SUBMITS, pe_cpu_issue_ps(tl->pe, ask->kind));
+    struct command *command = tl->issued;
+    tl->issued = NULL;
+    if (!command) {
+        command = command_new(ask);                     /* before others run, whose calls may use the same `ask` */
+        pause(tl, KERNEL_SUBMITS, pe_cpu_issue_ps(tl->pe, ask->kind));
+        if (tl->waits) {
+            tl->issued = command;
+            return NULL;
+        }
+    }
     command->ask.serial = tl->serial;
     command->pe = tl->pe;
     command->submitter = &submitter;

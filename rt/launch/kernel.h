@@ -1,5 +1,8 @@
 /* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
  *
+ * A stackless kernel has a stack only while it runs: its body returns in order to wait, and is called again when the kernel
+ * goes on. So the programs of a stream share one stack, on however many PEs they run.
+ *
  * The kernel's coroutine calls the functions of the first part. A submission takes pe_cpu's overhead; a wait takes no
  * time beyond that of what it waits for. */
 #ifndef KB_KERNEL_H
@@ -23,7 +26,8 @@ struct failure {
     uint64_t t_ps;
 };
 
-/* A kernel's body. `arg` is what the launch carries. */
+/* A kernel's body. `arg` is what the launch carries. That of a stackless kernel returns as soon as a function says, or
+ * tl->waits does, that the kernel waits; the kernel ends when it returns and the kernel does not wait. */
 typedef void kernel_fn(struct tl *tl, const void *arg);
 
 /* A kernel that runs, or has run, on a PE: the context of all device calls. */
@@ -35,13 +39,18 @@ struct tl {
     kernel_fn *body;
     const void *arg;
     uint32_t index, count;                              /* position among the launch's PEs by rank; their number */
-    struct coroutine *coro;
+    struct coroutine *coro;                             /* NULL: it has no stack */
     struct event event;                                 /* its next resumption */
     struct command *awaited;
     uint64_t awaited_since_ps;
     uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
+    bool stackless;
+    bool waits;                                         /* of a stackless one: it has nothing to do before it is resumed */
+    bool returned;                                      /* its body has returned and does not wait */
+    uint32_t step, part;                                /* where a stackless body goes on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
     uint32_t commands;                                  /* submitted so far */
+    struct command *issued;                             /* by a stackless kernel: not submitted yet; or NULL */
     struct call_site call;                              /* the last one of the device library; no name: none yet; of a
                                                            command stream the line alone, of its step */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
@@ -69,13 +78,15 @@ static inline void kernel_calls(struct tl *tl, struct call_site call)
 }
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. `ask` is copied before other kernels run. The command
- * lives until it is complete, which takes another event, or longer if somebody holds it. */
+ * lives until it is complete, which takes another event, or longer if somebody holds it. For a stackless kernel it returns
+ * NULL, and the kernel waits; when it goes on, it calls again, with any `ask`. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);
 
 /* The kernel's command of a number that was submitted; NULL: it is complete. */
 struct command *kernel_command(const struct tl *tl, uint32_t number);
 
-/* Waits until the command of a number is complete. */
+/* Waits until the command of a number is complete. A stackless kernel then waits if tl->waits says so; in the two below
+ * it does. */
 void kernel_wait(struct tl *tl, uint32_t number);
 
 /* Waits for a time, 0 included. */

@@ -51,7 +51,7 @@ static void runs_make(struct launch *launch, const struct launch_part *parts, ui
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t j = 0; j < parts[i].count; j++, run++)
             run->tl = (struct tl){.pe = &kb_pe[parts[i].pes[j]], .launch = launch, .name = parts[i].program,
-                                  .body = parts[i].body, .arg = parts[i].arg};
+                                  .body = parts[i].body, .stackless = parts[i].stackless, .arg = parts[i].arg};
     qsort(launch->runs, launch->count, sizeof *launch->runs, compare_pes);
     for (uint32_t i = 0; i < launch->count; i++) {
         launch->runs[i].tl.index = i;

@@ -64,7 +64,7 @@ static struct launch_part *parts_of(const struct stream_launch *launch)
     struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct stream_part *part = &launch->parts[i];
-        parts[i] = (struct launch_part){part->program->name, program_run, part->program, part->pes, part->count};
+        parts[i] = (struct launch_part){part->program->name, program_run, part->program, part->pes, part->count, true};
     }
     return parts;
 }

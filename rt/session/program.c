@@ -29,29 +29,48 @@ static void submit(struct tl *tl, const struct stream_step *step)
         ask.address[i] = program_address(&step->address[i], tl->pe);
         ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
     }
-    uint32_t number = kernel_submit(tl, &ask)->number;
-    if (step->blocks)
-        kernel_wait(tl, number);
+    kernel_submit(tl, &ask);
 }
 
-static void take(struct tl *tl, const struct stream_step *step)
+static void submitted(struct tl *tl, const struct stream_step *step)
+{
+    const struct command *command = kernel_submit(tl, NULL);
+    if (step->blocks)
+        kernel_wait(tl, command->number);
+}
+
+/* Goes on with a step: a part of it ends with a wait. Returns whether it is over; if not, the kernel waits. */
+static bool take(struct tl *tl, const struct stream_step *step)
 {
     tl->call.line = step->line;                         /* without a file: it is the stream's */
     switch (step->kind) {
-    case STEP_DELAY: kernel_delay(tl, step->delay_ps); break;
-    case STEP_WAIT:
-        for (uint32_t i = 0; i < step->awaited_count; i++)
-            kernel_wait(tl, step->awaited[i]);
+    case STEP_DELAY:
+        if (tl->part++ == 0)
+            kernel_delay(tl, step->delay_ps);
         break;
-    case STEP_COMMAND: submit(tl, step); break;
+    case STEP_WAIT:
+        while (tl->part < step->awaited_count && !tl->waits)
+            kernel_wait(tl, step->awaited[tl->part++]);
+        break;
+    case STEP_COMMAND:
+        if (tl->part == 0)
+            submit(tl, step);
+        else if (tl->part == 1)
+            submitted(tl, step);
+        tl->part++;
+        break;
     }
+    if (tl->waits)
+        return false;
+    tl->part = 0;
+    return true;
 }
 
 void program_run(struct tl *tl, const void *arg)
 {
     const struct stream_program *program = arg;
-    for (const struct stream_step *step = program->steps; step < program->steps + program->count; step++)
-        take(tl, step);
+    while (tl->step < program->count && take(tl, &program->steps[tl->step]))
+        tl->step++;
 }
 
 uint64_t program_commands(const struct tl *tl)
@@ -62,7 +81,7 @@ uint64_t program_commands(const struct tl *tl)
 
 /* ---- steps from outside */
 
-/* A step that its PE has not taken. */
+/* A step that is not over. */
 struct fed_step {
     const struct stream_step *step;
     struct fed_step *next;
@@ -71,7 +90,7 @@ struct fed_step {
 struct fed_program {
     struct fed_pe {
         struct ids *ids;
-        struct fed_step *first, *last;
+        struct fed_step *first, *last;                      /* first: the one under way, too */
         struct tl *waits;                               /* its kernel, which has no step; NULL: it does not wait */
     } *pes;                                             /* in rank order */
     uint32_t count;
@@ -91,17 +110,12 @@ void fed_program_run(struct tl *tl, const void *arg)
 {
     const struct fed_program *program = arg;
     struct fed_pe *pe = &program->pes[tl->index];
-    for (;;) {
-        while (pe->first) {
-            const struct stream_step *step = pe->first->step;
-            pe->first = pe->first->next;
-            take(tl, step);
-        }
-        if (program->ended)
-            return;
-        pe->waits = tl;
-        kernel_sleep(tl);
-    }
+    while (pe->first && take(tl, pe->first->step))
+        pe->first = pe->first->next;
+    if (tl->waits || program->ended)
+        return;
+    pe->waits = tl;
+    kernel_sleep(tl);
 }
 
 struct ids *fed_program_ids(struct fed_program *program, uint32_t i)

@@ -1,4 +1,4 @@
-/* program.h: kernels that submit and await the commands of a stream's program, or of steps that come from outside. */
+/* program.h: stackless kernels that submit and await the commands of a stream's program, or of steps that come from outside. */
 #ifndef KB_PROGRAM_H
 #define KB_PROGRAM_H
 

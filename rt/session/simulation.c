@@ -254,15 +254,10 @@ void simulation_write(struct json *json, void *times)
     simulation_extras.write_probes(json);
     why_write(json);
     summary_write_host(json, times);
-    simulation_write_end(json, simulation.status);
-}
-
-void simulation_write_end(struct json *json, int status)
-{
     result_write_interruption(json);
     if (simulation.error)
         json_string(json, "error", simulation.error);
-    json_u64(json, "status", (uint64_t)status);
+    json_u64(json, "status", (uint64_t)simulation.status);
 }
 
 void simulation_print_end(FILE *out, int status)

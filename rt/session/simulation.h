@@ -51,9 +51,6 @@ void simulation_bench_fault(const char *text);
  * is not complete. */
 void simulation_write(struct json *json, void *times);
 
-/* The end of a result: "interrupted" and "ended_by" if the run was ended from outside, and "status". */
-void simulation_write_end(struct json *json, int status);
-
 /* The last lines of a summary. */
 void simulation_print_end(FILE *out, int status);
 
