@@ -47,12 +47,12 @@ void fanout_plan(struct fanout *fanout, const uint32_t *cube, uint32_t count)
     fanout->correlation = ++correlations;
     fanout->leaf_count = count;
     fanout->failed = NO_LEAF;
-    fanout->cubes = arena_alloc(count, sizeof *fanout->cubes);
+    fanout->cubes = arena_alloc(kb_min(count, cube_count()), sizeof *fanout->cubes);
     fanout->leaves = arena_alloc(count, sizeof *fanout->leaves);
     if (fanout->direct) {
         fanout->awaited = fanout->cube_count = legs_make(fanout, fanout->cubes, NULL, 0, count, cube, 1);
     } else {
-        fanout->sips = arena_alloc(count, sizeof *fanout->sips);
+        fanout->sips = arena_alloc(kb_min(count, kb_shape.sips), sizeof *fanout->sips);
         fanout->awaited = fanout->sip_count = legs_make(fanout, fanout->sips, NULL, 0, count, cube, kb_shape.cubes);
     }
     for (uint32_t i = 0; i < fanout->sip_count; i++) {

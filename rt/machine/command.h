@@ -59,7 +59,7 @@ extern const char *const scope_words[SCOPES];
 
 /* Tiles of one kind have the same stages: those that only add to their output tile; the last k of an output tile, which
  * stores it; the last tile of all. */
-enum tile_kind { TILE_ADDS, TILE_STORES, TILE_LAST, TILE_KINDS };
+enum tile_kind { TILE_ADDS, TILE_STORES, TILE_LAST };
 
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };     /* of math_tiles: A is the source, C the destination */
 

@@ -32,11 +32,23 @@ static enum tile_kind kind_at(const struct command *command, const struct tile *
     return tile->id + 1 < command->tiles ? TILE_STORES : TILE_LAST;
 }
 
+/* The shapes of a command that was not planned: that of the last tile, those of tiles that store, those of tiles that add,
+ * one for each size. One tile has the first alone, and one tile along k none that add. */
+enum { SIZES = 4, FIRST_STORES = 1, FIRST_ADDS = FIRST_STORES + SIZES, SHAPES_MOST = FIRST_ADDS + SIZES };
+
+static uint64_t shapes_most(const struct command *command)
+{
+    return command->tiles == 1 ? FIRST_STORES : command->tiles_k == 1 ? FIRST_ADDS : SHAPES_MOST;
+}
+
 /* The shape of a tile that was not planned; of one that is not the last along k, k is a full one. */
 static struct tile_shape *shape_at(const struct command *command, const struct tile *tile)
 {
     bool edge_m = tile->i_m == command->edge_row, edge_n = tile->i_n == command->edge_column;
-    return &command->shapes[kind_at(command, tile) * 4 + edge_m * 2 + edge_n];
+    enum tile_kind kind = kind_at(command, tile);
+    if (kind == TILE_LAST)
+        return command->shapes;
+    return &command->shapes[(kind == TILE_ADDS ? FIRST_ADDS : FIRST_STORES) + edge_m * 2 + edge_n];
 }
 
 struct tile tiling_tile(const struct command *command, uint64_t id)
@@ -74,14 +86,15 @@ uint64_t tiling_count(const struct command *command, const struct tile_shape *sh
 {
     if (!command_is_composite(command->ask.kind))
         return 1;
-    unsigned number = shape - command->shapes;
-    enum tile_kind kind = number / 4;
-    bool edge_m = number & 2, edge_n = number & 1, has_edge_m = command->edge_row != UINT64_MAX,
+    unsigned number = shape - command->shapes, size = (number - FIRST_STORES) % SIZES;
+    if (number < FIRST_STORES)
+        return 1;
+    bool edge_m = size & 2, edge_n = size & 1, has_edge_m = command->edge_row != UINT64_MAX,
          has_edge_n = command->edge_column != UINT64_MAX;
     uint64_t rows = edge_m ? has_edge_m : command->tiles_m - has_edge_m;
     uint64_t columns = edge_n ? has_edge_n : command->tiles_n - has_edge_n, blocks = rows * columns;
     bool has_last = edge_m == has_edge_m && edge_n == has_edge_n;
-    return kind == TILE_ADDS ? blocks * (command->tiles_k - 1) : kind == TILE_STORES ? blocks - has_last : has_last;
+    return number < FIRST_ADDS ? blocks - has_last : blocks * (command->tiles_k - 1);
 }
 
 /* ---- stages */
@@ -292,6 +305,8 @@ static void planned_make(struct command *command, const struct planned_tile *pla
  * and the last tile's. */
 static uint64_t corner_shapes_most(const struct command *command)
 {
+    if (command->tiles == 1)
+        return 1;
     uint64_t sizes = (1 + (command->edge_row != UINT64_MAX)) * (1 + (command->edge_column != UINT64_MAX));
     return sizes * (1 + (command->tiles_k > 1)) + 1;
 }
@@ -301,7 +316,7 @@ static void list_shapes(struct command *command, const struct planned_tile *plan
 {
     struct request *ask = &command->ask;
     uint64_t epilogues = ask->epilogues * sizeof *ask->epilogue, tiles = planned ? command->tiles : 0;
-    uint64_t shapes = planned ? shapes_count(planned, tiles) : 4 * TILE_KINDS;
+    uint64_t shapes = planned ? shapes_count(planned, tiles) : shapes_most(command);
     uint64_t stages = (planned ? shapes : corner_shapes_most(command)) * (ask->epilogues + STAGES_MOST);
     struct tile *tile = command_plan(command, tiles * sizeof *tile + shapes * sizeof *command->shapes
                                                   + stages * sizeof(struct stage) + epilogues);
