@@ -37,7 +37,15 @@ struct lane {
     uint32_t class;                                     /* of a link, + 1; 0: not known yet */
     uint64_t end_ps;                                    /* of its last slice */
     uint64_t tail;                                      /* perfetto_tail of the track of a resource */
-    struct lane *next;
+    struct further *further;                            /* NULL: nothing has overlapped */
+};
+
+struct further {
+    struct further_lane {
+        struct lane lane;
+        struct further_lane *next;
+    } *first, *last;
+    uint64_t least_ps;                                  /* none of them ends before */
 };
 
 /* Where a lane's tracks are, if they have to be made. */
@@ -226,14 +234,34 @@ static RARE uint32_t memories_track(uint32_t cube)
     return *track;
 }
 
+/* The first lane behind `lane` that has ended by begin_ps. Hundreds of commands may be under way at once, which have begun
+ * at about the same time: most of them are known to need a new lane. */
+static RARE struct lane *lane_behind(struct lane *lane, uint64_t begin_ps, uint64_t end_ps)
+{
+    if (!lane->further)
+        lane->further = arena_alloc(1, sizeof *lane->further);
+    struct further *further = lane->further;
+    uint64_t least_ps = further->least_ps;
+    if (begin_ps >= least_ps) {
+        least_ps = UINT64_MAX;
+        for (struct further_lane *next = further->first; next; next = next->next) {
+            if (next->lane.end_ps <= begin_ps)
+                return &next->lane;
+            least_ps = kb_min(least_ps, next->lane.end_ps);
+        }
+    }
+    further->least_ps = kb_min(least_ps, end_ps);
+    struct further_lane *added = arena_alloc(1, sizeof *added);
+    *(further->first ? &further->last->next : &further->first) = added;
+    further->last = added;
+    return &added->lane;
+}
+
 /* The lane for something that begins at begin_ps and is at least there until end_ps. */
 static struct lane *lane_at(struct lane *lane, uint64_t begin_ps, uint64_t end_ps)
 {
-    while (lane->track && lane->end_ps > begin_ps) {
-        if (!lane->next)
-            lane->next = arena_alloc(1, sizeof *lane);
-        lane = lane->next;
-    }
+    if (lane->track && lane->end_ps > begin_ps)
+        lane = lane_behind(lane, begin_ps, end_ps);
     lane->end_ps = end_ps;
     return lane;
 }
