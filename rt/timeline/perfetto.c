@@ -3,9 +3,13 @@
  * A trace is a list of packets, of one sequence. Strings are interned: each is written once, in a packet before the first
  * event that refers to its number.
  *
- * An event is built at its place in the buffer of the file. Its track and its time, which differ most from those of the
- * event before, stand together at the end, since that compresses best. Nearly all lengths are below 128 and take one byte;
- * an event that is longer, for its many flows, is moved. */
+ * An event is built at its place in the buffer of the file. Nearly all lengths are below 128 and take one byte; an event
+ * that is longer, for its many flows, is moved.
+ *
+ * The order of fields is one that compresses well, with a compressor that looks for four bytes where they were last. The
+ * track and the time, which differ most from those of the event before, stand together. The flags come last, so that what
+ * follows the time of a begin, which an end follows, differs from what follows that of an end. The first argument stands
+ * before the name: mostly they are the number of a command and whose it is, which tell a message from others. */
 #include "perfetto.h"
 
 #include <endian.h>
@@ -125,8 +129,17 @@ static RARE size_t utf8_bytes(const unsigned char *s)
 static RARE void add_text(struct builder *to, unsigned field, const char *text)
 {
     static struct builder clean;
-    clean.count = 0;
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    const unsigned char *s = (const unsigned char *)text;
+    while (*s && *s < 0x80)
+        s++;
+    clean.count = (size_t)((const char *)s - text);
+    if (!*s) {
+        add_bytes(to, field, text, clean.count);
+        return;
+    }
+    array_reserve(&clean, clean.count);
+    memcpy(clean.at, text, clean.count);
+    while (*s) {
         size_t bytes = utf8_bytes(s);
         array_reserve(&clean, clean.count + 4);
         memcpy(clean.at + clean.count, bytes ? s : (const unsigned char *)"?", bytes ? bytes : 1);
@@ -300,11 +313,9 @@ _Static_assert(ARGUMENTS < 0x7f, "the number of an argument takes one byte");
 
 /* An event begins with these bytes. The writer fills in LENGTH and, unless the event is an end, its type. */
 enum { LENGTH = 0, LENGTH_END = 128 };                  /* lengths below it take one byte */
-#define HEAD TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, SEQUENCE
-#define EVENT_HEAD PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3
-static const uint8_t head[16] = {HEAD, PACKET_FLAGS << 3, FLAG_NEEDS_STATE, EVENT_HEAD, PERFETTO_BEGIN, EVENT_NAME << 3},
-                     short_head[16] = {HEAD, EVENT_HEAD, PERFETTO_END};
-enum { PACKET_START = 2, EVENT_START = 8, EVENT_TYPE_AT = 9, FIELDS_START = 11, SHORT_START = 6, SHORT_FIELDS_START = 8 };
+static const uint8_t head[] = {TRACE_PACKET << 3 | WIRE_BYTES, LENGTH, PACKET_SEQUENCE << 3, SEQUENCE,
+                               PACKET_EVENT << 3 | WIRE_BYTES, LENGTH, EVENT_TYPE << 3, PERFETTO_END};
+enum { PACKET_START = 2, EVENT_START = 6, EVENT_TYPE_AT = 7, FIELDS_START = 8 };
 
 enum { COUNT_SHIFT = 56 };                              /* of a number of bytes that is above them in a word */
 
@@ -379,12 +390,28 @@ static inline uint8_t *put_common(uint8_t *start, uint8_t type, const struct per
 {
     memcpy(start, head, sizeof head);
     start[EVENT_TYPE_AT] = type;
-    uint8_t *at = put_varint_fast(start + FIELDS_START, event->name);
-    for (uint32_t i = 0; i < event->value_count; i++)
+    uint8_t *at = event->value_count ? put_value(start + FIELDS_START, event->values) : start + FIELDS_START;
+    at = put_field(at, EVENT_NAME, event->name);
+    for (uint32_t i = 1; i < event->value_count; i++)
         at = put_value(at, &event->values[i]);
     if (event->source)
         at = put_varint_fast(put_far_key(at, EVENT_SOURCE, WIRE_VARINT), event->source);
     return at;
+}
+
+/* Ends the packet of an event. */
+static inline uint8_t *packet_ends(uint8_t *start, uint8_t *at)
+{
+    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    return at;
+}
+
+/* The same of one that refers to strings. */
+static inline uint8_t *packet_ends_flagged(uint8_t *start, uint8_t *at)
+{
+    at[0] = PACKET_FLAGS << 3 | WIRE_VARINT;
+    at[1] = FLAG_NEEDS_STATE;
+    return packet_ends(start, at + 2);
 }
 
 static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_event *event)
@@ -400,25 +427,22 @@ static uint8_t *put_event(uint8_t *start, uint8_t type, const struct perfetto_ev
     }
     uint8_t *track_end = put_field(at, EVENT_TRACK, event->track);
     *track_end = PACKET_TIMESTAMP << 3 | WIRE_VARINT;
-    at = put_time(track_end + 1, event->t_ps);
     start[EVENT_START - 1] = (uint8_t)(track_end - start - EVENT_START);
-    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
+    at = packet_ends_flagged(start, put_time(track_end + 1, event->t_ps));
     return at - start - PACKET_START < LENGTH_END ? at : event_lengthen(start, track_end, at);
 }
 
 static inline uint8_t *put_short(uint8_t *start, uint8_t *at, uint32_t track, uint64_t t_ps)
 {
     at = put_field(at, EVENT_TRACK, track);
-    start[SHORT_START - 1] = (uint8_t)(at - start - SHORT_START);
-    at = put_field(at, PACKET_TIMESTAMP, t_ps);
-    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
-    return at;
+    start[EVENT_START - 1] = (uint8_t)(at - start - EVENT_START);
+    return packet_ends(start, put_field(at, PACKET_TIMESTAMP, t_ps));
 }
 
 static inline uint8_t *put_end(uint8_t *start, uint32_t track, uint64_t t_ps)
 {
-    memcpy(start, short_head, sizeof short_head);
-    return put_short(start, start + SHORT_FIELDS_START, track, t_ps);
+    memcpy(start, head, sizeof head);
+    return put_short(start, start + FIELDS_START, track, t_ps);
 }
 
 static uint8_t *events_room(uint32_t flows)
@@ -466,16 +490,14 @@ RARE uint64_t perfetto_tail(uint32_t track)
     return le64toh(tail) | (uint64_t)(end - bytes) << COUNT_SHIFT;
 }
 
-/* Ends an event, whose fields begin at event_start, with them. */
-static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, unsigned event_start, uint64_t tail, uint64_t t_ps)
+/* Ends an event with them, and with the time. */
+static inline uint8_t *put_tail(uint8_t *start, uint8_t *at, uint64_t tail, uint64_t t_ps)
 {
     uint64_t bytes = htole64(tail);
     memcpy(at, &bytes, sizeof bytes);
     at += tail >> COUNT_SHIFT;
-    start[event_start - 1] = (uint8_t)(at - 1 - start - event_start);
-    at = put_time(at, t_ps);
-    start[PACKET_START - 1] = (uint8_t)(at - start - PACKET_START);
-    return at;
+    start[EVENT_START - 1] = (uint8_t)(at - 1 - start - EVENT_START);
+    return put_time(at, t_ps);
 }
 
 void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfetto_value *more, uint64_t tail, uint64_t t_ps,
@@ -485,17 +507,17 @@ void perfetto_slice_of(const struct perfetto_slices *slices, const struct perfet
     memcpy(start, slices->bytes, sizeof slices->bytes);
     if (more)
         at = put_value(at, more);
-    start = put_tail(start, at, EVENT_START, tail, t_ps);
-    memcpy(start, short_head, sizeof short_head);
-    events_written(put_tail(start, start + SHORT_FIELDS_START, SHORT_START, tail, end_ps));
+    start = packet_ends_flagged(start, put_tail(start, at, tail, t_ps));
+    memcpy(start, head, sizeof head);
+    events_written(packet_ends(start, put_tail(start, start + FIELDS_START, tail, end_ps)));
 }
 
 RARE void perfetto_count(uint32_t counter, uint64_t t_ps, int64_t value)
 {
     uint8_t *start = events_room(0);
-    memcpy(start, short_head, sizeof short_head);
-    start[SHORT_FIELDS_START - 1] = PERFETTO_COUNTER;
-    uint8_t *at = put_far_key(start + SHORT_FIELDS_START, EVENT_COUNTER_VALUE, WIRE_VARINT);
+    memcpy(start, head, sizeof head);
+    start[EVENT_TYPE_AT] = PERFETTO_COUNTER;
+    uint8_t *at = put_far_key(start + FIELDS_START, EVENT_COUNTER_VALUE, WIRE_VARINT);
     events_written(put_short(start, put_varint_fast(at, (uint64_t)value), counter, t_ps));
 }
 
