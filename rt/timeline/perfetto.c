@@ -137,7 +137,7 @@ static RARE void add_text(struct builder *to, unsigned field, const char *text)
         add_bytes(to, field, text, clean.count);
         return;
     }
-    array_reserve(&clean, clean.count);
+    array_reserve(&clean, clean.count + 1);
     memcpy(clean.at, text, clean.count);
     while (*s) {
         size_t bytes = utf8_bytes(s);

@@ -41,11 +41,8 @@ struct lane {
 };
 
 struct further {
-    struct further_lane {
-        struct lane lane;
-        struct further_lane *next;
-    } *first, *last;
-    uint64_t least_ps;                                  /* none of them ends before */
+    struct ARRAY(struct lane *) lanes;
+    struct ARRAY(uint64_t) end_ps;                      /* of the last slice of each */
 };
 
 /* Where a lane's tracks are, if they have to be made. */
@@ -94,6 +91,12 @@ struct frame {
     bool ended, is_open, in_call, call_is_open, delayed;
 };
 
+/* For whom something is done: a kernel or the host. */
+struct actor {
+    uint32_t name;                                      /* of its slices; 0: not known yet */
+    bool hidden;
+};
+
 /* A signal as a counter. */
 struct counter {
     uint32_t track;
@@ -110,10 +113,11 @@ static struct {
     struct pe_tracks *pes;
     struct key_table rings;
     struct ARRAY(struct frame) frames;                  /* by serial number of the kernel, from 1 on */
+    struct ARRAY(struct actor) actors;                  /* likewise; the first one is the host */
     struct ARRAY(const struct pe *) acted;              /* PEs whose kernels have, in this instant */
     uint32_t *node_texts;                               /* names of nodes as arguments, by rank; 0: not made yet */
     uint32_t names[STAGES], command_names[COMMANDS], wait_names[COMMANDS];
-    uint32_t host_name, issue_name, delay_name, take_name, feed_name, complete_name, answer_name;
+    uint32_t issue_name, delay_name, take_name, feed_name, complete_name, answer_name;
     struct columns in_flight[LINK_CLASSES];             /* bytes on links */
     struct ARRAY(struct counter) counters;              /* of the signals */
     struct signals signals;
@@ -234,27 +238,21 @@ static RARE uint32_t memories_track(uint32_t cube)
     return *track;
 }
 
-/* The first lane behind `lane` that has ended by begin_ps. Hundreds of commands may be under way at once, which have begun
- * at about the same time: most of them are known to need a new lane. */
+/* The first lane behind `lane` that has ended by begin_ps. Hundreds of commands may be under way at once. */
 static RARE struct lane *lane_behind(struct lane *lane, uint64_t begin_ps, uint64_t end_ps)
 {
     if (!lane->further)
         lane->further = arena_alloc(1, sizeof *lane->further);
     struct further *further = lane->further;
-    uint64_t least_ps = further->least_ps;
-    if (begin_ps >= least_ps) {
-        least_ps = UINT64_MAX;
-        for (struct further_lane *next = further->first; next; next = next->next) {
-            if (next->lane.end_ps <= begin_ps)
-                return &next->lane;
-            least_ps = kb_min(least_ps, next->lane.end_ps);
-        }
+    size_t i = 0;
+    while (i < further->end_ps.count && further->end_ps.at[i] > begin_ps)
+        i++;
+    if (i == further->end_ps.count) {
+        *array_add(&further->lanes) = arena_alloc(1, sizeof *lane);
+        array_add(&further->end_ps);
     }
-    further->least_ps = kb_min(least_ps, end_ps);
-    struct further_lane *added = arena_alloc(1, sizeof *added);
-    *(further->first ? &further->last->next : &further->first) = added;
-    further->last = added;
-    return &added->lane;
+    further->end_ps.at[i] = end_ps;
+    return further->lanes.at[i];
 }
 
 /* The lane for something that begins at begin_ps and is at least there until end_ps. */
@@ -840,23 +838,17 @@ static RARE struct lane_place resource_place(enum resource_kind kind, uint64_t n
     }
 }
 
-struct actor {
-    uint32_t kernel, name;                              /* serial number, 0: the host; the name of its slices */
-    bool hidden;
-};
-
-/* For whom something is done. Most reservations are made for the same kernel as the one before. */
+/* For whom something is done. */
 static struct actor actor_of(struct cause cause)
 {
-    static struct actor last;
-    if (last.name && last.kernel == cause.kernel)
-        return last;
-    last = (struct actor){.name = timeline.host_name};
-    if (cause.kernel) {
+    while (timeline.actors.count <= cause.kernel)
+        *array_add(&timeline.actors) = (struct actor){0};
+    struct actor *actor = &timeline.actors.at[cause.kernel];
+    if (!actor->name) {
         const struct pe *pe = timeline.frames.at[cause.kernel - 1].tl->pe;
-        last = (struct actor){cause.kernel, pe_slice_name(pe), pe_tracks(pe)->hidden};
+        *actor = (struct actor){pe_slice_name(pe), pe_tracks(pe)->hidden};
     }
-    return last;
+    return *actor;
 }
 
 /* Reservations of the same cause, of as many bytes and on the same route. A message has several, one a link. */
@@ -1017,7 +1009,7 @@ RARE void timeline_open(const char *path, const char *title)
         timeline.command_names[kind] = perfetto_name(command_words[kind]);
         timeline.wait_names[kind] = perfetto_name(arena_printf("waits for %s", command_words[kind]));
     }
-    timeline.host_name = perfetto_name("host");
+    *array_add(&timeline.actors) = (struct actor){perfetto_name("host"), false};
     timeline.issue_name = perfetto_name("submits");
     timeline.delay_name = perfetto_name("delay");
     timeline.take_name = perfetto_name("takes command");
