@@ -9,6 +9,9 @@
 #define VECTOR_BODY static inline __attribute__((always_inline))
 
 #if defined(__x86_64__)
+#define VECTOR_AVX2 __attribute__((target("avx2")))
+#define VECTOR_SMALL __attribute__((cold, noinline))
+
 /* AVX2 implies F16C, which clang cannot ask for. */
 static inline bool vector_has_avx2(void)
 {
@@ -17,11 +20,11 @@ static inline bool vector_has_avx2(void)
 
 /* Defines a function that does what NAME_body does, in the way that this processor does it best. */
 #define VECTOR_FUNCTION(name, parameters, arguments)                                                                   \
-    __attribute__((target("avx2"))) static void name##_avx2 parameters                                                 \
+    VECTOR_AVX2 static void name##_avx2 parameters                                                                     \
     {                                                                                                                  \
         name##_body arguments;                                                                                         \
     }                                                                                                                  \
-    __attribute__((cold, noinline)) static void name##_sse2 parameters                                                 \
+    VECTOR_SMALL static void name##_sse2 parameters                                                                    \
     {                                                                                                                  \
         name##_body arguments;                                                                                         \
     }                                                                                                                  \
@@ -33,6 +36,14 @@ static inline bool vector_has_avx2(void)
             name##_sse2 arguments;                                                                                     \
     }
 #else
+#define VECTOR_AVX2
+#define VECTOR_SMALL __attribute__((cold, noinline))
+
+static inline bool vector_has_avx2(void)
+{
+    return true;                                        /* there is one kind of processor */
+}
+
 #define VECTOR_FUNCTION(name, parameters, arguments)                                                                   \
     static void name parameters                                                                                        \
     {                                                                                                                  \

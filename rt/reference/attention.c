@@ -209,16 +209,7 @@ VECTOR_BODY void scale_scores_in(enum error_mode mode, const struct heads *h, do
         score[j] = scaled;
     }
 }
-
-VECTOR_BODY void scale_scores_body(const struct heads *h, double row_terms, double row_errors, uint64_t count,
-                                   double *score, double *power)
-{
-    if (error_mode == ERRORS_WORST)
-        scale_scores_in(ERRORS_WORST, h, row_terms, row_errors, count, score, power);
-    else
-        scale_scores_in(ERRORS_STATISTICAL, h, row_terms, row_errors, count, score, power);
-}
-VECTOR_FUNCTION(scale_scores, (const struct heads *h, double row_terms, double row_errors, uint64_t count, double *score,
+ERROR_FUNCTION(scale_scores, (const struct heads *h, double row_terms, double row_errors, uint64_t count, double *score,
                                double *power), (h, row_terms, row_errors, count, score, power))
 
 /* Turns the scores of a row into weights: a softmax of the keys that it sees; the other weights are 0. */

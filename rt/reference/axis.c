@@ -155,15 +155,7 @@ VECTOR_BODY void exponentials_in(enum error_mode mode, enum dtype dtype, double 
         value[i] = to;
     }
 }
-
-VECTOR_BODY void exponentials_body(enum dtype dtype, double largest, double *value, double *power, uint64_t columns)
-{
-    if (error_mode == ERRORS_WORST)
-        exponentials_in(ERRORS_WORST, dtype, largest, value, power, columns);
-    else
-        exponentials_in(ERRORS_STATISTICAL, dtype, largest, value, power, columns);
-}
-VECTOR_FUNCTION(exponentials, (enum dtype dtype, double largest, double *value, double *power, uint64_t columns),
+ERROR_FUNCTION(exponentials, (enum dtype dtype, double largest, double *value, double *power, uint64_t columns),
                 (dtype, largest, value, power, columns))
 
 VECTOR_BODY void sum_body(const double *value, uint64_t count, double *all)
@@ -210,16 +202,7 @@ VECTOR_BODY void common_errors_in(enum error_mode mode, uint64_t columns, const 
         error[i] = (float)error_root_in(mode, own > 0 ? own : 0);
     }
 }
-
-VECTOR_BODY void common_errors_body(uint64_t columns, const double *value, const double *power, double common,
-                                    float *error)
-{
-    if (error_mode == ERRORS_WORST)
-        common_errors_in(ERRORS_WORST, columns, value, power, common, error);
-    else
-        common_errors_in(ERRORS_STATISTICAL, columns, value, power, common, error);
-}
-VECTOR_FUNCTION(common_errors, (uint64_t columns, const double *value, const double *power, double common, float *error),
+ERROR_FUNCTION(common_errors, (uint64_t columns, const double *value, const double *power, double common, float *error),
                 (columns, value, power, common, error))
 
 static void softmax_rows(uint64_t row, uint64_t rows, void *arg)

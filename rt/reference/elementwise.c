@@ -273,17 +273,7 @@ VECTOR_BODY void join_errors_in(enum error_mode mode, const double *restrict x_e
     }
     *odd = found;
 }
-
-VECTOR_BODY void join_errors_body(const double *x_error, const double *slope_x, const double *y_error,
-                                  const double *slope_y, const double *f, const double *power, float *error,
-                                  uint64_t count, uint64_t *odd)
-{
-    if (error_mode == ERRORS_WORST)
-        join_errors_in(ERRORS_WORST, x_error, slope_x, y_error, slope_y, f, power, error, count, odd);
-    else
-        join_errors_in(ERRORS_STATISTICAL, x_error, slope_x, y_error, slope_y, f, power, error, count, odd);
-}
-VECTOR_FUNCTION(join_errors, (const double *x_error, const double *slope_x, const double *y_error, const double *slope_y,
+ERROR_FUNCTION(join_errors, (const double *x_error, const double *slope_x, const double *y_error, const double *slope_y,
                               const double *f, const double *power, float *error, uint64_t count, uint64_t *odd),
                 (x_error, slope_x, y_error, slope_y, f, power, error, count, odd))
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/vector.h"
 
 enum error_mode {
     ERRORS_STATISTICAL,                                 /* bound: rounding of the result + ERROR_MARGIN deviations */
@@ -50,7 +51,7 @@ static inline double rounding_bound(enum dtype dtype, double value)
     return rounding_bound_by(error_unit[dtype], error_least[dtype], value);
 }
 
-/* The functions with a mode are for loops that are compiled for each mode, without a branch on it. */
+/* The functions with a mode are for loops that are compiled for a mode, without a branch on it. */
 static inline double error_power_in(enum error_mode mode, double error)
 {
     return mode == ERRORS_WORST ? fabs(error) : error * error;
@@ -99,6 +100,26 @@ static inline double accumulation_power(enum dtype dtype, double count, double s
 {
     return accumulation_power_in(error_mode, dtype, count, sum, powers);
 }
+
+/* Defines a function that does what NAME_in does, which has the mode before these parameters. Of deviations it is compiled as a
+ * VECTOR_FUNCTION; of bounds, of which speed is not asked, for size. */
+#define ERROR_FUNCTION(name, parameters, arguments)                                                                    \
+    VECTOR_AVX2 static void name##_statistical parameters                                                              \
+    {                                                                                                                  \
+        name##_in(ERRORS_STATISTICAL, ERROR_ARGUMENTS arguments);                                                      \
+    }                                                                                                                  \
+    VECTOR_SMALL static void name##_any parameters                                                                     \
+    {                                                                                                                  \
+        name##_in(error_mode, ERROR_ARGUMENTS arguments);                                                              \
+    }                                                                                                                  \
+    static void name parameters                                                                                        \
+    {                                                                                                                  \
+        if (error_mode != ERRORS_WORST && vector_has_avx2())                                                           \
+            name##_statistical arguments;                                                                              \
+        else                                                                                                           \
+            name##_any arguments;                                                                                      \
+    }
+#define ERROR_ARGUMENTS(...) __VA_ARGS__
 
 /* How far a value of an error may be from the exact one, before it is rounded to be stored. */
 static inline double error_allowance(double error)

@@ -121,25 +121,22 @@ double evaluator_power(uint16_t op, double x, double y, double f)
     return traits.domain == DOMAIN_DEQUANT ? 2 * rounded : rounded;
 }
 
-VECTOR_BODY void function_powers_body(const double *restrict x, const double *restrict slope_x,
-                                      const double *restrict f, double *restrict power, uint64_t count)
+VECTOR_BODY void function_powers_in(enum error_mode mode, const double *restrict x, const double *restrict slope_x,
+                                    const double *restrict f, double *restrict power, uint64_t count)
 {
-    for (uint64_t i = 0; error_mode == ERRORS_WORST && i < count; i++)
-        power[i] = function_power(ERRORS_WORST, x[i], slope_x[i], f[i]);
-    for (uint64_t i = 0; error_mode != ERRORS_WORST && i < count; i++)
-        power[i] = function_power(ERRORS_STATISTICAL, x[i], slope_x[i], f[i]);
+    for (uint64_t i = 0; i < count; i++)
+        power[i] = function_power(mode, x[i], slope_x[i], f[i]);
 }
-VECTOR_FUNCTION(function_powers, (const double *x, const double *slope_x, const double *f, double *power, uint64_t count),
+ERROR_FUNCTION(function_powers, (const double *x, const double *slope_x, const double *f, double *power, uint64_t count),
                 (x, slope_x, f, power, count))
 
-VECTOR_BODY void rounding_powers_body(double times, const double *restrict f, double *restrict power, uint64_t count)
+VECTOR_BODY void rounding_powers_in(enum error_mode mode, double times, const double *restrict f, double *restrict power,
+                                    uint64_t count)
 {
-    for (uint64_t i = 0; error_mode == ERRORS_WORST && i < count; i++)
-        power[i] = times * rounding_power_in(ERRORS_WORST, DTYPE_f32, f[i]);
-    for (uint64_t i = 0; error_mode != ERRORS_WORST && i < count; i++)
-        power[i] = times * rounding_power_in(ERRORS_STATISTICAL, DTYPE_f32, f[i]);
+    for (uint64_t i = 0; i < count; i++)
+        power[i] = times * rounding_power_in(mode, DTYPE_f32, f[i]);
 }
-VECTOR_FUNCTION(rounding_powers, (double times, const double *f, double *power, uint64_t count), (times, f, power, count))
+ERROR_FUNCTION(rounding_powers, (double times, const double *f, double *power, uint64_t count), (times, f, power, count))
 
 void evaluator_powers(uint16_t op, const double *x, const double *slope_x, const double *f, double *power, uint64_t count)
 {

@@ -1,13 +1,16 @@
-/* product.c: references of gemms with a bias and relu: values by dgemm, and the error of each.
+/* product.c: references of gemms with a bias and relu: values in f64, and the error of each.
  *
- * Neither the op log nor the data pass has a part in it: operands are gathered and multiplied as a whole. f32 holds the
- * sums of 1,024 products of i8 exactly, f64 those of all; i32 is that modulo 2^32.
+ * Neither the op log nor the data pass has a part in it: operands are gathered and multiplied as a whole. Those of f32 are
+ * multiplied by dgemm. Those of narrower dtypes have products that f32 holds: slices of k are multiplied by sgemm, in half of
+ * the time, and added up in f64. The sums of 1,024 products of i8 are exact, and i32 is the sum of all modulo 2^32. Of
+ * floats a slice has 128 terms, and its rounding errors are part of the error of the element.
  *
  * An element is the sum of depth terms a b. Its error is
  *     that of the operands     sum of (a^2 eb^2 + ea^2 (b^2 + eb^2)), by sgemm: an error needs few digits;
  *     what they have in common u |sum| for each operand that is itself computed: errors of a row, such as that of the sum
  *                              a softmax divides by, do not average out;
- *     the accumulation         in f32 (error.h), with sum of (a b)^2 <= sqrt(sum of a^4) sqrt(sum of b^4). */
+ *     the accumulation         in f32 (error.h), with sum of (a b)^2 <= sqrt(sum of a^4) sqrt(sum of b^4): that of the
+ *                              kernel, of depth terms, and that of the slices, as of 128 terms. */
 #include "product.h"
 
 #include <inttypes.h>
@@ -25,22 +28,27 @@
 
 enum { MOST_SIZE = 1 << 30 };
 
+enum { PIECE = 1024 };                                  /* elements that are converted at a time */
+
+/* Terms that are added up in f32: of floats, and of i8, whose sums are exact: 2^10 * 2^7 * 2^7 = 2^24. */
+enum { SLICE = 128, EXACT_SLICE = 1024 };
+
 /* From this many multiplications on, the operands are kept instead of the result. */
 static const uint64_t LARGE = UINT64_C(1) << 31;
 
 /* ---- operands */
-
 
 static void matrix_free(struct matrix *m)
 {
     free(m->raw), free(m->value), free(m->error), free(m->single);
 }
 
-/* Copies elements out as f64. */
-static void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
+void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to)
 {
     if (m->raw)
         dtype_to_f64(m->dtype, m->raw + first * dtype_bytes[m->dtype], to, count);
+    else if (m->single)
+        dtype_to_f64(DTYPE_f32, m->single + first, to, count);
     else
         memcpy(to, m->value + first, count * sizeof *to);
 }
@@ -85,15 +93,7 @@ VECTOR_BODY void add_squares_in(enum error_mode mode, const double *restrict row
             squares[j] += power * power;
         }
 }
-
-VECTOR_BODY void add_squares_body(const double *rows, uint64_t count, uint64_t columns, double *squares)
-{
-    if (error_mode == ERRORS_WORST)
-        add_squares_in(ERRORS_WORST, rows, count, columns, squares);
-    else
-        add_squares_in(ERRORS_STATISTICAL, rows, count, columns, squares);
-}
-VECTOR_FUNCTION(add_squares, (const double *rows, uint64_t count, uint64_t columns, double *squares),
+ERROR_FUNCTION(add_squares, (const double *rows, uint64_t count, uint64_t columns, double *squares),
                 (rows, count, columns, squares))
 
 /* The square root of the sum of the squares of a row's powers. */
@@ -111,23 +111,19 @@ VECTOR_BODY void row_terms_in(enum error_mode mode, const double *row, uint64_t 
         sum[0] += error_power_in(mode, row[j]) * error_power_in(mode, row[j]);
     *terms = sqrt(sum[0] + sum[1] + (sum[2] + sum[3]));
 }
+ERROR_FUNCTION(row_terms, (const double *row, uint64_t columns, double *terms), (row, columns, terms))
 
-VECTOR_BODY void row_terms_body(const double *row, uint64_t columns, double *terms)
+/* Powers of elements from `first` on: of values, of errors, or the sum of both. */
+static struct powers powers_of(const struct matrix *m, uint64_t first, uint64_t count, bool of_values, bool of_errors)
 {
-    if (error_mode == ERRORS_WORST)
-        row_terms_in(ERRORS_WORST, row, columns, terms);
-    else
-        row_terms_in(ERRORS_STATISTICAL, row, columns, terms);
-}
-VECTOR_FUNCTION(row_terms, (const double *row, uint64_t columns, double *terms), (row, columns, terms))
-
-/* Powers of values, of errors, or the sum of both; NULL: without these. */
-static struct powers powers_of(const double *value, const float *error, uint64_t count)
-{
-    struct powers p = {reference_alloc(count, sizeof *p.of), 0};
+    struct powers p = {reference_scratch(count, sizeof *p.of), 0};
+    double value[PIECE];
     for (unsigned pass = 0; pass < 2; pass++)
         for (uint64_t i = 0; i < count; i++) {
-            double power = (value ? error_power(value[i]) : 0) + (error ? error_power((double)error[i]) : 0);
+            if (of_values && i % PIECE == 0)
+                matrix_values(m, first + i, kb_min(PIECE, count - i), value);
+            double power = (of_values ? error_power(value[i % PIECE]) : 0) +
+                           (of_errors ? error_power((double)m->error[first + i]) : 0);
             if (pass)
                 p.of[i] = (float)(power / p.unit);
             else if (power > p.unit && isfinite(power))
@@ -136,20 +132,33 @@ static struct powers powers_of(const double *value, const float *error, uint64_t
     return p;
 }
 
+/* Adds up the squares of B's columns, some rows at a time. */
+static void add_column_squares(const struct product *p)
+{
+    const struct matrix *b = &p->b;
+    uint64_t rows = b->elements / p->columns, some = kb_max(1, PIECE / p->columns), count;
+    double *value = reference_scratch(some * p->columns, sizeof *value);
+    for (uint64_t row = 0; row < rows; row += count) {
+        count = kb_min(some, p->depth - row % p->depth);
+        matrix_values(b, row * p->columns, count * p->columns, value);
+        add_squares(value, count, p->columns, p->b_terms + row / p->depth * p->columns);
+    }
+    free(value);
+}
+
 /* The sums over B's columns, and the powers that those of A are multiplied with. */
 static void prepare(struct product *p)
 {
     const struct matrix *b = &p->b;
     uint64_t all = b->elements / p->depth;
     p->b_terms = reference_alloc(all, sizeof *p->b_terms);
-    for (uint64_t first = 0; first < all; first += p->columns)
-        add_squares(b->value + first * p->depth, p->depth, p->columns, p->b_terms + first);
+    add_column_squares(p);
     for (uint64_t i = 0; i < all; i++)
         p->b_terms[i] = sqrt(p->b_terms[i]);
     if (p->a.error)
-        p->b_powers = powers_of(b->value, NULL, b->elements);
+        p->b_powers = powers_of(b, 0, b->elements, true, false);
     if (b->error)
-        p->b_error_powers = powers_of(NULL, b->error, b->elements);
+        p->b_error_powers = powers_of(b, 0, b->elements, false, true);
 }
 
 static void product_free(struct product *p)
@@ -195,15 +204,15 @@ static void add_powers(const struct product *p, struct powers a, const struct po
 }
 
 /* The powers of what a panel is off by because its operands are. */
-static void add_operand_powers(const struct product *p, struct product_panel panel, const double *a, double *power)
+static void add_operand_powers(const struct product *p, struct product_panel panel, double *power)
 {
-    uint64_t first_b = panel.row / p->rows * p->depth * p->columns, count = panel.rows * p->depth;
-    const float *a_error = p->a.error ? p->a.error + panel.row * p->depth : NULL;
-    float *sums = reference_alloc(panel.rows * p->columns, sizeof *sums);
-    if (a_error)
-        add_powers(p, powers_of(NULL, a_error, count), &p->b_powers, first_b, panel.rows, sums, power);
+    uint64_t first_b = panel.row / p->rows * p->depth * p->columns;
+    uint64_t first = panel.row * p->depth, count = panel.rows * p->depth;
+    float *sums = reference_scratch(panel.rows * p->columns, sizeof *sums);
+    if (p->a.error)
+        add_powers(p, powers_of(&p->a, first, count, false, true), &p->b_powers, first_b, panel.rows, sums, power);
     if (p->b.error)
-        add_powers(p, powers_of(a, a_error, count), &p->b_error_powers, first_b, panel.rows, sums, power);
+        add_powers(p, powers_of(&p->a, first, count, true, p->a.error), &p->b_error_powers, first_b, panel.rows, sums, power);
     free(sums);
 }
 
@@ -212,41 +221,33 @@ VECTOR_BODY void row_errors_in(enum error_mode mode, const struct product *p, do
                                const double *restrict b_terms, const double *restrict sum, const double *restrict power,
                                float *restrict error)
 {
-    double depth = (double)p->depth;
+    double roundings = (double)(p->depth + (p->b.single ? kb_min(SLICE, p->depth) : 0));
     enum dtype of_a = p->a.dtype, of_b = p->b.dtype;
     bool a_computed = p->a.computed, b_computed = p->b.computed;
     for (uint64_t j = 0; j < p->columns; j++) {
         double all = power[j] + (a_computed ? rounding_power_in(mode, of_a, sum[j]) : 0);
         all += b_computed ? rounding_power_in(mode, of_b, sum[j]) : 0;
-        all += accumulation_power_in(mode, DTYPE_f32, depth, sum[j], a_terms * b_terms[j]);
+        all += accumulation_power_in(mode, DTYPE_f32, roundings, sum[j], a_terms * b_terms[j]);
         error[j] = (float)error_root_in(mode, all);
     }
 }
-
-VECTOR_BODY void row_errors_body(const struct product *p, double a_terms, const double *b_terms, const double *sum,
-                                 const double *power, float *error)
-{
-    if (error_mode == ERRORS_WORST)
-        row_errors_in(ERRORS_WORST, p, a_terms, b_terms, sum, power, error);
-    else
-        row_errors_in(ERRORS_STATISTICAL, p, a_terms, b_terms, sum, power, error);
-}
-VECTOR_FUNCTION(row_errors, (const struct product *p, double a_terms, const double *b_terms, const double *sum,
+ERROR_FUNCTION(row_errors, (const struct product *p, double a_terms, const double *b_terms, const double *sum,
                              const double *power, float *error), (p, a_terms, b_terms, sum, power, error))
 
-static void panel_errors(const struct product *p, struct product_panel panel, const double *a, const double *value,
-                         float *error)
+static void panel_errors(const struct product *p, struct product_panel panel, const double *value, float *error)
 {
     const double *b_terms = p->b_terms + panel.row / p->rows * p->columns;
     double *power = reference_alloc(panel.rows * p->columns, sizeof *power);
+    double *row = reference_scratch(p->depth, sizeof *row);
     if (p->a.error || p->b.error)
-        add_operand_powers(p, panel, a, power);
+        add_operand_powers(p, panel, power);
     for (uint64_t i = 0; i < panel.rows; i++) {
         double a_terms;
-        row_terms(a + i * p->depth, p->depth, &a_terms);
+        product_rows(p, (struct product_panel){panel.row + i, 1}, row);
+        row_terms(row, p->depth, &a_terms);
         row_errors(p, a_terms, b_terms, value + i * p->columns, power + i * p->columns, error + i * p->columns);
     }
-    free(power);
+    free(power), free(row);
 }
 
 /* Adds a bias to a row of floats. */
@@ -260,15 +261,7 @@ VECTOR_BODY void bias_floats_in(enum error_mode mode, const struct bias *bias, u
                                               rounding_power_in(mode, DTYPE_f32, value[j]));
     }
 }
-
-VECTOR_BODY void bias_floats_body(const struct bias *bias, uint64_t columns, double *value, float *error)
-{
-    if (error_mode == ERRORS_WORST)
-        bias_floats_in(ERRORS_WORST, bias, columns, value, error);
-    else
-        bias_floats_in(ERRORS_STATISTICAL, bias, columns, value, error);
-}
-VECTOR_FUNCTION(bias_floats, (const struct bias *bias, uint64_t columns, double *value, float *error),
+ERROR_FUNCTION(bias_floats, (const struct bias *bias, uint64_t columns, double *value, float *error),
                 (bias, columns, value, error))
 
 /* Adds a bias to a row: floats in f32; integers, which have no errors, wrap. */
@@ -286,48 +279,84 @@ static void relu_row(uint64_t columns, double *value)
         value[j] = value[j] < 0 ? 0 : value[j];
 }
 
-static void multiply_floats(const struct product *p, struct product_panel panel, double *value, float *error)
+/* Multiplies in f64. */
+static void multiply_doubles(const struct product *p, struct product_panel panel, double *value)
 {
-    const double *b = p->b.value + panel.row / p->rows * p->depth * p->columns;
+    uint64_t of_b = p->depth * p->columns, matrix = panel.row / p->rows;
     double *a = reference_scratch(panel.rows * p->depth, sizeof *a);
+    double *b = p->b.value ? p->b.value + matrix * of_b : reference_scratch(of_b, sizeof *b);
     product_rows(p, panel, a);
+    if (!p->b.value)
+        matrix_values(&p->b, matrix * of_b, of_b, b);
     blas_dgemm(panel.rows, p->columns, p->depth, a, p->depth, b, p->columns, 0, value, p->columns);
-    if (error)
-        panel_errors(p, panel, a, value, error);
-    free(a);
+    free(a), free(p->b.value ? NULL : b);
 }
 
-/* Copies a panel's rows of integers out, as f32. */
-static void integer_rows(const struct product *p, struct product_panel panel, float *to)
+/* Copies a panel's rows out as f32. */
+static void single_rows(const struct product *p, struct product_panel panel, float *to)
 {
     const struct matrix *m = &p->a;
-    uint64_t count = panel.rows * p->depth;
     if (m->raw && !m->patches.height)
-        return dtype_to_f32(m->dtype, m->raw + panel.row * p->depth * dtype_bytes[m->dtype], to, count);
-    double *rows = reference_scratch(count, sizeof *rows);
-    product_rows(p, panel, rows);
-    for (uint64_t i = 0; i < count; i++)
-        to[i] = (float)rows[i];
-    free(rows);
+        return dtype_to_f32(m->dtype, m->raw + panel.row * p->depth * dtype_bytes[m->dtype], to, panel.rows * p->depth);
+    double *row = reference_scratch(p->depth, sizeof *row);
+    for (uint64_t i = 0; i < panel.rows; i++) {
+        product_rows(p, (struct product_panel){panel.row + i, 1}, row);
+        dtype_from_f64(DTYPE_f32, row, to + i * p->depth, p->depth);
+    }
+    free(row);
 }
 
-/* The exact sums of slices of k, added up; they wrap. */
-static void multiply_integers(const struct product *p, struct product_panel panel, double *value)
+/* Adds rows of f32 to rows of f64, which are `pitch` apart. */
+VECTOR_BODY void add_rows_body(const float *restrict from, uint64_t rows, uint64_t columns, double *restrict to, uint64_t pitch)
 {
-    enum { DEPTH = 1024 };                              /* DEPTH * 2^7 * 2^7 <= 2^24 */
-    const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
-    uint64_t count = panel.rows * p->columns;
-    float *a = reference_scratch(panel.rows * p->depth, sizeof *a), *sums = reference_scratch(count, sizeof *sums);
-    integer_rows(p, panel, a);
-    for (uint64_t k = 0; k < p->depth; k += DEPTH) {
-        blas_sgemm(panel.rows, p->columns, kb_min(DEPTH, p->depth - k), a + k, p->depth, b + k * p->columns, p->columns,
-                   0, sums, p->columns);
-        for (uint64_t i = 0; i < count; i++)
-            value[i] = (k ? value[i] : 0) + (double)sums[i];
-    }
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++)
+            to[i * pitch + j] += (double)from[i * columns + j];
+}
+VECTOR_FUNCTION(add_rows, (const float *from, uint64_t rows, uint64_t columns, double *to, uint64_t pitch),
+                (from, rows, columns, to, pitch))
+
+VECTOR_BODY void all_finite_body(const double *value, uint64_t count, bool *finite)
+{
+    int64_t others = 0;
     for (uint64_t i = 0; i < count; i++)
-        value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
+        others |= !(value[i] - value[i] == 0);
+    *finite = !others;
+}
+VECTOR_FUNCTION(all_finite, (const double *value, uint64_t count, bool *finite), (value, count, finite))
+
+/* Multiplies slices of k in f32 and adds them up, some columns at a time, whose sums stay in a cache. Returns false if a
+ * sum is not finite, as one beyond the range of f32. */
+static bool multiply_singles(const struct product *p, struct product_panel panel, double *value)
+{
+    enum { COLUMNS = 512 };
+    bool finite;
+    const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
+    uint64_t slice = dtype_is_float(p->a.dtype) ? SLICE : EXACT_SLICE, rows = panel.rows, columns;
+    float *a = reference_scratch(rows * p->depth, sizeof *a), *sums = reference_scratch(rows * COLUMNS, sizeof *sums);
+    single_rows(p, panel, a);
+    memset(value, 0, rows * p->columns * sizeof *value);
+    for (uint64_t column = 0; column < p->columns; column += columns) {
+        columns = kb_min(COLUMNS, p->columns - column);
+        for (uint64_t k = 0; k < p->depth; k += slice) {
+            blas_sgemm(rows, columns, kb_min(slice, p->depth - k), a + k, p->depth, b + k * p->columns + column, p->columns, 0,
+                       sums, columns);
+            add_rows(sums, rows, columns, value + column, p->columns);
+        }
+    }
     free(a), free(sums);
+    all_finite(value, rows * p->columns, &finite);
+    return finite;
+}
+
+static void multiply(const struct product *p, struct product_panel panel, double *value, float *error)
+{
+    if (!p->b.single || !multiply_singles(p, panel, value))
+        multiply_doubles(p, panel, value);
+    if (error)
+        panel_errors(p, panel, value, error);
+    for (uint64_t i = 0; i < panel.rows * p->columns && !dtype_is_float(p->a.dtype); i++)
+        value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
 }
 
 /* An epilogue of values that there are, or are computed for it. */
@@ -354,10 +383,7 @@ void product_compute(const struct reference *ref, struct product_panel panel, do
     const struct product *p = ref->product;
     if (ref->epilogue)
         return compute_epilogue(ref, panel, value, error);
-    if (p->b.single)
-        multiply_integers(p, panel, value);
-    else
-        multiply_floats(p, panel, value, error);
+    multiply(p, panel, value, error);
     for (uint64_t i = 0; i < panel.rows; i++) {
         if (p->bias.value)
             add_bias(&p->bias, p->columns, value + i * p->columns, error ? error + i * p->columns : NULL);
@@ -439,27 +465,24 @@ static struct gathered operand(struct call_site call, struct kb_values from, str
     return g;
 }
 
-/* Elements of a tensor to f64. */
-static void widen(struct matrix *m)
+/* Converts the elements of the second operand: to f32, if products of both fit it closely, else to f64. */
+static void convert(struct product *p)
 {
-    if (!m->raw)
-        return;
-    m->value = reference_alloc(m->elements, sizeof *m->value);
-    dtype_to_f64(m->dtype, m->raw, m->value, m->elements);
-    free(m->raw);
-    m->raw = NULL;
-}
-
-/* The values of integers as f32. */
-static void make_singles(struct matrix *m)
-{
-    m->single = reference_alloc(m->elements, sizeof *m->single);
-    if (m->raw)
-        dtype_to_f32(m->dtype, m->raw, m->single, m->elements);
-    for (uint64_t i = 0; i < m->elements && !m->raw; i++)
-        m->single[i] = (float)m->value[i];
-    free(m->raw), free(m->value);
-    m->raw = NULL, m->value = NULL;
+    struct matrix *m = &p->b;
+    if (dtype_bytes[p->a.dtype] <= 2 && dtype_bytes[m->dtype] <= 2) {
+        m->single = reference_scratch(m->elements, sizeof *m->single);
+        if (m->raw)
+            dtype_to_f32(m->dtype, m->raw, m->single, m->elements);
+        else
+            dtype_from_f64(DTYPE_f32, m->value, m->single, m->elements);
+        free(m->raw), free(m->value);
+        m->raw = NULL, m->value = NULL;
+    } else if (m->raw) {
+        m->value = reference_scratch(m->elements, sizeof *m->value);
+        matrix_values(m, 0, m->elements, m->value);
+        free(m->raw);
+        m->raw = NULL;
+    }
 }
 
 /* Makes the reference of a product whose operands and sizes are set; computes it at once unless it is large. */
@@ -471,12 +494,9 @@ static struct reference *product_new(struct product *p, struct kb_dims dims)
     ref->exact = !floats;
     if (ref->elements) {
         blas_open();
-        if (floats) {
-            widen(&p->b);
+        convert(p);
+        if (floats)
             prepare(p);
-        } else {
-            make_singles(&p->b);
-        }
     }
     if (kb_product(ref->elements, p->depth) < LARGE)
         product_evaluate(ref);

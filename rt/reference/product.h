@@ -13,7 +13,7 @@ struct patches {
     uint64_t kernel_h, kernel_w, stride, pad;
 };
 
-/* An operand: a batch of matrices. */
+/* An operand: a batch of matrices. A second one has values, or singles if both operands are narrower than f32. */
 struct matrix {
     enum dtype dtype;
     bool computed;                                      /* a reference that is not exact */
@@ -21,7 +21,7 @@ struct matrix {
     uint8_t *raw;                                       /* elements of a tensor; NULL: values in f64, with errors */
     double *value;
     float *error;                                       /* NULL: 0 */
-    float *single;                                      /* of a second one of integers: its values instead of raw and value */
+    float *single;                                      /* of a second one: values in f32, instead of raw and value */
     struct patches patches;                             /* of the images that raw has */
 };
 
@@ -61,6 +61,9 @@ struct product_panel {
 };
 
 struct product_panel product_panel(const struct reference *ref, uint64_t i);
+
+/* Copies elements of an operand out, one after another. */
+void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to);
 
 /* Copies the panel's rows of the first operand out. */
 void product_rows(const struct product *product, struct product_panel panel, double *to);

@@ -66,8 +66,12 @@ VECTOR_FUNCTION(project_row, (const double *row, const double *vectors, uint64_t
 static void project_b_rows(uint64_t first, uint64_t rows, void *arg)
 {
     const struct projection *p = arg;
-    for (uint64_t row = first; row < first + rows; row++)
-        project_row(p->product->b.value + row * p->columns, p->vectors, p->columns, p->b + row * p->width);
+    double *value = reference_scratch(p->columns, sizeof *value);
+    for (uint64_t row = first; row < first + rows; row++) {
+        matrix_values(&p->product->b, row * p->columns, p->columns, value);
+        project_row(value, p->vectors, p->columns, p->b + row * p->width);
+    }
+    free(value);
 }
 
 static void project_b(struct projection *p)
