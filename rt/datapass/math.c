@@ -1,5 +1,5 @@
-/* math.c: math ops element by element: floats in f32 with the host's libm, integers in i32; the result is rounded,
- * saturated or wrapped when it is stored. */
+/* math.c: math ops element by element: floats in f32, integers in i32; the result is rounded, saturated or wrapped when it
+ * is stored. */
 #include "math.h"
 
 #include <math.h>
@@ -8,6 +8,8 @@
 
 #include "base/dtype.h"
 #include "base/ops.h"
+#include "base/vector.h"
+#include "functions.h"
 #include "machine/runs.h"
 #include "machine/tiling.h"
 #include "reduce.h"
@@ -171,10 +173,27 @@ static float relu(float x)
 typedef float float_lane __attribute__((may_alias));
 typedef int32_t int32_t_lane __attribute__((may_alias));
 
+/* Functions, which have much to compute, are compiled for larger vectors as well. */
+#define FUNCTION_OF_LANES(name, function)                                                                              \
+    function(name, (union lane *lanes, const union lane *second, const union lane *choice, size_t count),              \
+             (lanes, second, choice, count))
+#define FUNCTION_ALL(name, parameters, arguments)                                                                      \
+    static void name parameters                                                                                        \
+    {                                                                                                                  \
+        name##_body arguments;                                                                                         \
+    }
+#define FUNCTION_FLOATS VECTOR_FUNCTION
+#define FUNCTION_COMPARE FUNCTION_ALL
+#define FUNCTION_CHOICE FUNCTION_ALL
+#define FUNCTION_CAST FUNCTION_ALL
+#define FUNCTION_QUANT FUNCTION_ALL
+#define FUNCTION_DEQUANT FUNCTION_ALL
+#define FUNCTION_LOOKUP FUNCTION_ALL
+
 /* A loop of an expression of x, y, z: of a CHOICE x is the choice, else z is unused. Compilers vectorise it, but not over
  * arrays of unions, so lanes are accessed as what they hold. */
-#define LOOP(name, type, is_choice, expression)                                                                        \
-    static void name(union lane *lanes, const union lane *second, const union lane *choice, size_t count)              \
+#define LOOP(name, function, type, is_choice, expression)                                                              \
+    VECTOR_BODY void name##_body(union lane *lanes, const union lane *second, const union lane *choice, size_t count)  \
     {                                                                                                                  \
         type##_lane *restrict to = (type##_lane *)lanes;                                                               \
         const type##_lane *restrict with = (const type##_lane *)second;                                                \
@@ -185,13 +204,14 @@ typedef int32_t int32_t_lane __attribute__((may_alias));
             (void)x, (void)y, (void)z;                                                                                 \
             to[i] = expression;                                                                                        \
         }                                                                                                              \
-    }
+    }                                                                                                                  \
+    FUNCTION_OF_LANES(name, function)
 #define OP(name, operands, reduces, domain, second, result, formula, note, f32, i32, ...)                              \
-    LOOP(name##_f32, float, DOMAIN_##domain == DOMAIN_CHOICE, f32)                                                  \
-    LOOP(name##_i32, int32_t, DOMAIN_##domain == DOMAIN_CHOICE, i32)
+    LOOP(name##_f32, FUNCTION_##domain, float, DOMAIN_##domain == DOMAIN_CHOICE, f32)                                   \
+    LOOP(name##_i32, FUNCTION_ALL, int32_t, DOMAIN_##domain == DOMAIN_CHOICE, i32)
 #define RELATION(name, operator)                                                                                       \
-    LOOP(name##_f32, float, false, x operator y)                                                                    \
-    LOOP(name##_i32, int32_t, false, x operator y)
+    LOOP(name##_f32, FUNCTION_ALL, float, false, x operator y)                                                          \
+    LOOP(name##_i32, FUNCTION_ALL, int32_t, false, x operator y)
 #include "kb/ops.def"
 
 math_loop *math_loop_of(uint16_t op, enum relation relation, bool floats)
