@@ -101,6 +101,12 @@ void blas_sgemm(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda
           (int)ldc);
 }
 
+void blas_sgemm_transposed(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda, const float *b, uint64_t ldb,
+                           float beta, float *c, uint64_t ldc)
+{
+    sgemm(ROW_MAJOR, NO_TRANSPOSITION, TRANSPOSITION, (int)m, (int)n, (int)k, 1, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
+}
+
 void blas_dgemm(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t lda, const double *b, uint64_t ldb,
                 double beta, double *c, uint64_t ldc)
 {

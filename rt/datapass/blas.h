@@ -22,7 +22,9 @@ void blas_sgemm(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda
 void blas_dgemm(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t lda, const double *b, uint64_t ldb,
                 double beta, double *c, uint64_t ldc);
 
-/* c = a b^T: b is n x k. */
+/* With b^T for b: b is n x k. */
+void blas_sgemm_transposed(uint64_t m, uint64_t n, uint64_t k, const float *a, uint64_t lda, const float *b, uint64_t ldb,
+                           float beta, float *c, uint64_t ldc);
 void blas_dgemm_transposed(uint64_t m, uint64_t n, uint64_t k, const double *a, uint64_t lda, const double *b,
                            uint64_t ldb, double *c, uint64_t ldc);
 

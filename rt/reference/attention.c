@@ -4,7 +4,10 @@
  *
  * A kernel may round the scaled queries, the scores, the weights and the sums of weights to the dtype of Q, and may
  * rescale its sums when a larger score comes (online softmax). The error of a result is that of the weights, by sgemm,
- * which do not move a mean of equal values; what a row has in common; and the accumulation in f32. */
+ * which do not move a mean of equal values; what a row has in common; and the accumulation in f32.
+ *
+ * Operands narrower than f32 are multiplied in slices (slices.h). Weights are rounded to f32 for it, which is less than a rounding
+ * of a slice's sum. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +19,7 @@
 #include "datapass/blas.h"
 #include "kb/arith.h"
 #include "reference.h"
+#include "slices.h"
 #include "softmax.h"
 
 enum { QUERY_PANEL = 128, KEY_BLOCK = 128 };
@@ -28,6 +32,7 @@ struct keys {
     uint64_t at;                                        /* of the first element of K and of V */
     double *k, *v;                                      /* keys x d */
     double *terms, *errors;                             /* of each key: roots of sums of squares of powers */
+    float *single_k;                                    /* K in f32; NULL: its rows are not narrow */
     float *parts;                                       /* keys x PARTS x d, each part over its unit */
     double unit[PARTS];
     double *value_terms;                                /* sums of squares of V's powers by column, before each block */
@@ -36,6 +41,7 @@ struct keys {
 struct heads {
     struct kb_attention how;
     struct gathered q, k, v;
+    bool narrow;                                        /* all of them are narrower than f32, and multiplied in slices */
     uint64_t queries, keys, d;                          /* of a head: rows of Q, of K and V; columns */
     uint64_t group;                                     /* heads that share K and V */
     uint64_t done, panels;                              /* of all heads; panels of a group */
@@ -115,6 +121,8 @@ static void prepare_blocks(uint64_t block, uint64_t blocks, void *heads)
     const struct keys *keys = &h->shared;
     for (uint64_t first = block * KEY_BLOCK; blocks-- > 0; first += KEY_BLOCK) {
         uint64_t end = kb_min(first + KEY_BLOCK, h->keys);
+        if (h->narrow)
+            dtype_from_f64(DTYPE_f32, keys->k + first * h->d, keys->single_k + first * h->d, (end - first) * h->d);
         for (uint64_t j = first; j < end; j++)
             row_powers(h, keys->k + j * h->d, &h->k, keys->at + j * row_stride(h, 1), &keys->terms[j], &keys->errors[j]);
         add_value_terms(h, first, end, value_terms_of(h, first) + h->d);
@@ -122,7 +130,7 @@ static void prepare_blocks(uint64_t block, uint64_t blocks, void *heads)
     }
 }
 
-/* The largest magnitudes of V and of its errors: f32 holds what is over them, and its products. */
+/* The largest magnitudes of V, as a power of two, and of its errors: f32 holds what is over them, and its products. */
 static void find_units(struct heads *h)
 {
     struct keys *keys = &h->shared;
@@ -134,7 +142,9 @@ static void find_units(struct heads *h)
             value = size > value && isfinite(size) ? size : value;
             error = own > error && isfinite(own) ? own : error;
         }
-    keys->unit[VALUES] = value > 0 ? value : 1;
+    int exponent;
+    frexp(value, &exponent);
+    keys->unit[VALUES] = value > 0 ? ldexp(1, exponent) : 1;
     keys->unit[POWERS] = error_power(keys->unit[VALUES]);
     keys->unit[ERROR_POWERS] = error > 0 ? error_power(error) : 1;
 }
@@ -170,6 +180,7 @@ struct panel {
     uint64_t first, rows, keys;                         /* keys: that any of its rows sees */
     double *q, *o;                                      /* rows x d */
     double *scores;                                     /* rows x keys, then weights */
+    float *single;                                      /* Q, then the weights in f32; NULL if they are not narrow */
     float *powers;                                      /* of the errors of the weights */
     double *row_powers;                                 /* of a row's scores, then weights */
 };
@@ -190,7 +201,27 @@ static void compute_scores(const struct panel *p)
     const struct heads *h = p->heads;
     for (uint64_t i = 0; i < p->rows; i++)
         copy_row(h, &h->q, row_at(h, p->first + i), p->q + i * h->d);
+    if (p->single) {
+        dtype_from_f64(DTYPE_f32, p->q, p->single, p->rows * h->d);
+        if (slices_multiply(p->rows, p->keys, h->d, SLICE, p->single, h->d, h->shared.single_k, h->d, true, p->scores))
+            return;
+    }
     blas_dgemm_transposed(p->rows, p->keys, h->d, p->q, h->d, h->shared.k, h->d, p->scores, p->keys);
+}
+
+static void compute_values(const struct panel *p)
+{
+    const struct heads *h = p->heads;
+    const double unit = h->shared.unit[VALUES];
+    if (p->single) {
+        dtype_from_f64(DTYPE_f32, p->scores, p->single, p->rows * p->keys);
+        bool finite = slices_multiply(p->rows, h->d, p->keys, SLICE, p->single, p->keys, h->shared.parts, PARTS * h->d, false, p->o);
+        for (uint64_t i = 0; i < p->rows * h->d; i++)
+            p->o[i] *= unit;
+        if (finite)
+            return;
+    }
+    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->shared.v, h->d, 0, p->o, h->d);
 }
 
 /* Scales the scores of a row. The power of the error of a score: its operands', a rounded query's, and the sum's. */
@@ -200,11 +231,11 @@ VECTOR_BODY void scale_scores_in(enum error_mode mode, const struct heads *h, do
     enum dtype dtype = h->q.dtype;
     const double *restrict key_terms = h->shared.terms, *restrict key_errors = h->shared.errors;
     double d = (double)h->d, factor = 1 / sqrt(d), factor_power = error_power_in(mode, factor);
-    double rounded = rounding_power_in(mode, dtype, 1);
+    double rounded = rounding_power_in(mode, dtype, 1), roundings = d + (h->narrow ? slices_roundings(h->d) : 0);
     for (uint64_t j = 0; j < count; j++) {
         double terms = row_terms * key_terms[j], scaled = score[j] * factor;
         double all = row_errors * key_terms[j] + (row_terms + row_errors) * key_errors[j] + terms * rounded +
-                     accumulation_power_in(mode, DTYPE_f32, d, score[j], terms);
+                     accumulation_power_in(mode, DTYPE_f32, roundings, score[j], terms);
         power[j] = all * factor_power + rounding_power_in(mode, dtype, scaled);
         score[j] = scaled;
     }
@@ -268,13 +299,13 @@ static void row_errors(const struct panel *p, uint64_t i, const double *value_te
     double sum[2];
     uint64_t at = row_at(h, p->first + i);
     sum_weights(p->scores + i * p->keys, p->powers + i * p->keys, p->keys, sum);
-    double weight_terms = sqrt(sum[1]);
+    double weight_terms = sqrt(sum[1]), roundings = (double)p->keys + (h->narrow ? slices_roundings(p->keys) : 0);
     for (uint64_t c = 0; c < h->d; c++) {
         double o = p->o[i * h->d + c], terms = weight_terms * sqrt(value_terms[c]);
         double all = weights_power(sum[0], (double)sums[c] * unit[VALUES], (double)sums[h->d + c] * unit[POWERS], o) +
                      (h->v.error ? (double)sums[2 * h->d + c] * unit[ERROR_POWERS] : 0);
         /* The sum of weights and the factor that rescales sums are rounded once for a row. */
-        all += 2 * rounding_power(dtype, o) + accumulation_power(DTYPE_f32, (double)p->keys, o, terms);
+        all += 2 * rounding_power(dtype, o) + accumulation_power(DTYPE_f32, roundings, o, terms);
         h->value[at + c] = o;
         h->error[at + c] = (float)error_root(all);
     }
@@ -287,7 +318,7 @@ static void combine_values(const struct panel *p)
     uint64_t wide = PARTS * h->d, last = p->keys / KEY_BLOCK * KEY_BLOCK;
     float *sums = reference_scratch(p->rows * wide, sizeof *sums);
     double *value_terms = reference_alloc(h->d, sizeof *value_terms);
-    blas_dgemm(p->rows, h->d, p->keys, p->scores, p->keys, h->shared.v, h->d, 0, p->o, h->d);
+    compute_values(p);
     blas_sgemm(p->rows, 2 * h->d, p->keys, p->powers, p->keys, parts, wide, 0, sums, wide);
     memcpy(value_terms, value_terms_of(h, last), h->d * sizeof *value_terms);
     add_value_terms(h, last, p->keys, value_terms);
@@ -312,6 +343,7 @@ static void attention_panel(uint64_t i, unsigned thread, void *heads)
         p.keys = kb_max(p.keys, keys_seen(h, row));
     p.scores = reference_scratch(p.rows * p.keys, sizeof *p.scores);
     p.powers = reference_scratch(p.rows * p.keys, sizeof *p.powers);
+    p.single = h->narrow ? reference_scratch(p.rows * kb_max(p.keys, h->d), sizeof *p.single) : NULL;
     p.row_powers = reference_scratch(p.keys, sizeof *p.row_powers);
     p.q = reference_scratch(2 * p.rows * h->d, sizeof *p.q);
     p.o = p.q + p.rows * h->d;
@@ -319,7 +351,7 @@ static void attention_panel(uint64_t i, unsigned thread, void *heads)
     for (uint64_t row = 0; row < p.rows; row++)
         weigh_row(&p, row);
     combine_values(&p);
-    free(p.scores), free(p.powers), free(p.row_powers), free(p.q);
+    free(p.scores), free(p.powers), free(p.single), free(p.row_powers), free(p.q);
     if (thread == 0)
         progress("reference", h->done + i, h->how.kv_heads * h->panels);
 }
@@ -328,10 +360,12 @@ static void attend_all(struct heads *h)
 {
     struct keys *keys = &h->shared;
     blas_open();
+    h->narrow = dtype_bytes[h->q.dtype] <= 2 && dtype_bytes[h->k.dtype] <= 2 && dtype_bytes[h->v.dtype] <= 2;
     h->group = h->how.heads / h->how.kv_heads;
     h->panels = kb_ceil_div(h->group * h->queries, QUERY_PANEL);
     keys->k = reference_alloc(2 * h->keys * h->d, sizeof *keys->k);
     keys->v = keys->k + h->keys * h->d;
+    keys->single_k = h->narrow ? reference_scratch(h->keys * h->d, sizeof *keys->single_k) : NULL;
     keys->terms = reference_alloc(h->keys, sizeof *keys->terms);
     keys->errors = reference_alloc(h->keys, sizeof *keys->errors);
     keys->parts = reference_alloc(h->keys * PARTS * h->d, sizeof *keys->parts);
@@ -341,7 +375,7 @@ static void attend_all(struct heads *h)
         threads_run(h->panels, attention_panel, h);
     }
     progress_end();
-    free(keys->k), free(keys->terms), free(keys->errors), free(keys->parts), free(keys->value_terms);
+    free(keys->k), free(keys->single_k), free(keys->terms), free(keys->errors), free(keys->parts), free(keys->value_terms);
 }
 
 /* Checks a matrix with `wide` heads for each kv head, and sets the columns of a head. Returns the rows of a head. */

@@ -24,14 +24,12 @@
 #include "datapass/blas.h"
 #include "epilogue.h"
 #include "kb/arith.h"
+#include "slices.h"
 #include "store/store.h"
 
 enum { MOST_SIZE = 1 << 30 };
 
 enum { PIECE = 1024 };                                  /* elements that are converted at a time */
-
-/* Terms that are added up in f32: of floats, and of i8, whose sums are exact: 2^10 * 2^7 * 2^7 = 2^24. */
-enum { SLICE = 128, EXACT_SLICE = 1024 };
 
 /* From this many multiplications on, the operands are kept instead of the result. */
 static const uint64_t LARGE = UINT64_C(1) << 31;
@@ -221,7 +219,7 @@ VECTOR_BODY void row_errors_in(enum error_mode mode, const struct product *p, do
                                const double *restrict b_terms, const double *restrict sum, const double *restrict power,
                                float *restrict error)
 {
-    double roundings = (double)(p->depth + (p->b.single ? kb_min(SLICE, p->depth) : 0));
+    double roundings = (double)p->depth + (p->b.single ? slices_roundings(p->depth) : 0);
     enum dtype of_a = p->a.dtype, of_b = p->b.dtype;
     bool a_computed = p->a.computed, b_computed = p->b.computed;
     for (uint64_t j = 0; j < p->columns; j++) {
@@ -306,46 +304,15 @@ static void single_rows(const struct product *p, struct product_panel panel, flo
     free(row);
 }
 
-/* Adds rows of f32 to rows of f64, which are `pitch` apart. */
-VECTOR_BODY void add_rows_body(const float *restrict from, uint64_t rows, uint64_t columns, double *restrict to, uint64_t pitch)
-{
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t j = 0; j < columns; j++)
-            to[i * pitch + j] += (double)from[i * columns + j];
-}
-VECTOR_FUNCTION(add_rows, (const float *from, uint64_t rows, uint64_t columns, double *to, uint64_t pitch),
-                (from, rows, columns, to, pitch))
-
-VECTOR_BODY void all_finite_body(const double *value, uint64_t count, bool *finite)
-{
-    int64_t others = 0;
-    for (uint64_t i = 0; i < count; i++)
-        others |= !(value[i] - value[i] == 0);
-    *finite = !others;
-}
-VECTOR_FUNCTION(all_finite, (const double *value, uint64_t count, bool *finite), (value, count, finite))
-
-/* Multiplies slices of k in f32 and adds them up, some columns at a time, whose sums stay in a cache. Returns false if a
- * sum is not finite, as one beyond the range of f32. */
+/* Multiplies slices in f32. Returns false if a sum is not finite. */
 static bool multiply_singles(const struct product *p, struct product_panel panel, double *value)
 {
-    enum { COLUMNS = 512 };
-    bool finite;
     const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
-    uint64_t slice = dtype_is_float(p->a.dtype) ? SLICE : EXACT_SLICE, rows = panel.rows, columns;
-    float *a = reference_scratch(rows * p->depth, sizeof *a), *sums = reference_scratch(rows * COLUMNS, sizeof *sums);
+    float *a = reference_scratch(panel.rows * p->depth, sizeof *a);
     single_rows(p, panel, a);
-    memset(value, 0, rows * p->columns * sizeof *value);
-    for (uint64_t column = 0; column < p->columns; column += columns) {
-        columns = kb_min(COLUMNS, p->columns - column);
-        for (uint64_t k = 0; k < p->depth; k += slice) {
-            blas_sgemm(rows, columns, kb_min(slice, p->depth - k), a + k, p->depth, b + k * p->columns + column, p->columns, 0,
-                       sums, columns);
-            add_rows(sums, rows, columns, value + column, p->columns);
-        }
-    }
-    free(a), free(sums);
-    all_finite(value, rows * p->columns, &finite);
+    bool finite = slices_multiply(panel.rows, p->columns, p->depth, dtype_is_float(p->a.dtype) ? SLICE : EXACT_SLICE, a, p->depth,
+                                  b, p->columns, false, value);
+    free(a);
     return finite;
 }
 
