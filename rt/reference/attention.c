@@ -149,22 +149,14 @@ static void find_units(struct heads *h)
     keys->unit[ERROR_POWERS] = error > 0 ? error_power(error) : 1;
 }
 
-/* Copies a row's d values out. */
-static void copy_row(const struct heads *h, const struct gathered *g, uint64_t at, double *to)
-{
-    const double *values = gathered_values(g, at, h->d, to);
-    if (values != to)
-        memcpy(to, values, h->d * sizeof *to);
-}
-
 static void prepare_keys(struct heads *h, uint64_t kv_head)
 {
     uint64_t blocks = kb_ceil_div(h->keys, KEY_BLOCK);
     h->kv_head = kv_head;
     h->shared.at = head_at(h, kv_head, 1, h->keys, 0);
     for (uint64_t j = 0; j < h->keys; j++) {
-        copy_row(h, &h->k, h->shared.at + j * row_stride(h, 1), h->shared.k + j * h->d);
-        copy_row(h, &h->v, h->shared.at + j * row_stride(h, 1), h->shared.v + j * h->d);
+        gathered_copy(&h->k, h->shared.at + j * row_stride(h, 1), h->d, h->shared.k + j * h->d);
+        gathered_copy(&h->v, h->shared.at + j * row_stride(h, 1), h->d, h->shared.v + j * h->d);
     }
     find_units(h);
     memset(h->shared.value_terms, 0, (blocks + 1) * h->d * sizeof *h->shared.value_terms);
@@ -200,7 +192,7 @@ static void compute_scores(const struct panel *p)
 {
     const struct heads *h = p->heads;
     for (uint64_t i = 0; i < p->rows; i++)
-        copy_row(h, &h->q, row_at(h, p->first + i), p->q + i * h->d);
+        gathered_copy(&h->q, row_at(h, p->first + i), h->d, p->q + i * h->d);
     if (p->single) {
         dtype_from_f64(DTYPE_f32, p->q, p->single, p->rows * h->d);
         if (slices_multiply(p->rows, p->keys, h->d, SLICE, p->single, h->d, h->shared.single_k, h->d, true, p->scores))

@@ -44,42 +44,54 @@ struct reduction {
 };
 
 /* The error of a sum of the line x, whose first element is number `first`. */
-static double sum_error(const struct reduction *r, const double *x, uint64_t first, double sum)
+static double sum_error(const struct reduction *r, struct line x, uint64_t first, double sum)
 {
     double own = 0, powers = 0;
     for (uint64_t i = 0; i < r->count; i++) {
         own += gathered_power(&r->x, first + i * r->stride);
-        powers += error_power(x[i * r->stride]);
+        powers += error_power(x.at[i * x.stride]);
     }
     return error_root(own + accumulation_power(DTYPE_f32, (double)r->count, sum, powers));
 }
 
 /* The error of the largest or smallest element: the largest error of those that may be it. */
-static double extreme_error(const struct reduction *r, const double *x, uint64_t first, double extreme)
+static double extreme_error(const struct reduction *r, struct line x, uint64_t first, double extreme)
 {
     double most = 0;
     for (uint64_t i = 0; i < r->count; i++) {
         double error = (double)r->x.error[first + i * r->stride];
-        if (fabs(x[i * r->stride] - extreme) <= 2 * error_allowance(error))
+        if (fabs(x.at[i * x.stride] - extreme) <= 2 * error_allowance(error))
             most = fmax(most, error);
     }
     return most;
 }
 
+/* Reduces a line, whose first element is number `first`. */
+static void reduce_line(const struct reduction *r, uint64_t line, struct line x, uint64_t first)
+{
+    double value = evaluate_reduction(r->op, !r->floats, x);
+    r->value[line] = value;
+    if (!r->error)
+        return;
+    double divisor = r->mean ? (double)r->count : 1, rounded = error_root(rounding_power(DTYPE_f32, value));
+    double error = op_traits(r->op).exact ? extreme_error(r, x, first, value) : sum_error(r, x, first, value * divisor);
+    r->error[line] = (float)error_root(error_power(error / divisor) + (r->mean ? error_power(rounded) : 0));
+}
+
+/* Some lines side by side at a time, whose elements are copied out together. */
 static void reduce_lines(uint64_t first_line, uint64_t lines, void *arg)
 {
+    enum { SIDE_BY_SIDE = 32 };
     const struct reduction *r = arg;
-    double *values = reference_scratch(r->count, sizeof *values);
-    for (uint64_t line = first_line; line < first_line + lines; line++) {
+    uint64_t most = kb_min(SIDE_BY_SIDE, r->stride), count;
+    double *values = reference_scratch(r->count * most, sizeof *values);
+    for (uint64_t line = first_line; line < first_line + lines; line += count) {
         uint64_t first = line / r->stride * r->stride * r->count + line % r->stride;
-        const double *x = gathered_values(&r->x, first, r->count, values);
-        double value = evaluate_reduction(r->op, !r->floats, (struct line){x, r->count, r->stride});
-        r->value[line] = value;
-        if (!r->error)
-            continue;
-        double divisor = r->mean ? (double)r->count : 1, rounded = error_root(rounding_power(DTYPE_f32, value));
-        double error = op_traits(r->op).exact ? extreme_error(r, x, first, value) : sum_error(r, x, first, value * divisor);
-        r->error[line] = (float)error_root(error_power(error / divisor) + (r->mean ? error_power(rounded) : 0));
+        count = kb_min(kb_min(most, r->stride - line % r->stride), first_line + lines - line);
+        for (uint64_t i = 0; i < r->count; i += most == 1 ? r->count : 1)
+            gathered_copy(&r->x, first + i * r->stride, most == 1 ? r->count : count, values + i * count);
+        for (uint64_t k = 0; k < count; k++)
+            reduce_line(r, line + k, (struct line){values + k, r->count, count}, first + k);
     }
     free(values);
 }
@@ -89,10 +101,8 @@ kb_ref kb_ref_along_at(const char *name, struct kb_values x, uint32_t axis, cons
     uint16_t op = reduction_of(name);
     struct call_site call = {arena_printf("kb_ref_%s", name), file, line};
     reference_begin(call);
-    struct kb_dims dims = gathered_shape(call, x).dims;
-    bool last = axis + 1 == dims.rank;                  /* so a line's elements follow one another */
-    struct reduction r = {.x = (last ? gather_raw : gather)(call, x), .op = op,
-                          .mean = op_traits(op).reduction == REDUCTION_MEAN, .stride = 1};
+    struct reduction r = {.x = gather_raw(call, x), .op = op, .mean = op_traits(op).reduction == REDUCTION_MEAN, .stride = 1};
+    struct kb_dims dims = r.x.dims;
     if (axis >= dims.rank)
         misuse_of(call, "'%s' has %u axes, there is no axis %u", r.x.name, (unsigned)dims.rank, (unsigned)axis);
     r.floats = dtype_is_float(r.x.dtype);
@@ -430,44 +440,58 @@ kb_ref kb_ref_exchange_at(struct kb_values matrix, const char *file, uint32_t li
     return moved_in_place(&from);
 }
 
+/* Elements of some size. */
 struct transposition {
-    const struct gathered *from;
-    double *value;
-    float *error;                                       /* NULL: 0 */
+    uint64_t tall, wide, size;                          /* of a matrix of the operand */
+    const void *from;
+    void *to;
 };
 
-/* Row and column of the last two axes exchanged; a few rows of the result at a time, which are near in the operand. */
+/* Row and column exchanged; a few rows of the result at a time, which are near in the operand. */
+#define TRANSPOSE(type)                                                                                                \
+    for (uint64_t j = 0; j < m->tall; j++)                                                                             \
+        for (uint64_t k = 0; k < end - i; k++)                                                                         \
+            ((type *)m->to)[(i + k) * m->tall + j] = ((const type *)m->from)[first + j * m->wide + k]
+
 static void transpose_rows(uint64_t row, uint64_t rows, void *transposition)
 {
-    enum { NEAR = 8 };
+    enum { LINE = 64 };                                 /* bytes */
     const struct transposition *m = transposition;
-    uint64_t tall = m->from->dims.size[m->from->dims.rank - 2], wide = m->from->dims.size[m->from->dims.rank - 1];
     for (uint64_t i = row, end; i < row + rows; i = end) {
-        uint64_t first = i / wide * tall * wide + i % wide;
-        end = kb_min(kb_min(i + NEAR, row + rows), (i / wide + 1) * wide);
-        for (uint64_t j = 0; j < tall; j++)
-            for (uint64_t k = 0; k < end - i; k++)
-                m->value[(i + k) * tall + j] = m->from->value[first + j * wide + k];
-        for (uint64_t j = 0; m->error && j < tall; j++)
-            for (uint64_t k = 0; k < end - i; k++)
-                m->error[(i + k) * tall + j] = m->from->error[first + j * wide + k];
+        uint64_t first = i / m->wide * m->tall * m->wide + i % m->wide;
+        end = kb_min(kb_min(i + LINE / m->size, row + rows), (i / m->wide + 1) * m->wide);
+        switch (m->size) {
+        case 1: TRANSPOSE(uint8_t); break;
+        case 2: TRANSPOSE(uint16_t); break;
+        case 4: TRANSPOSE(uint32_t); break;
+        default: TRANSPOSE(uint64_t);
+        }
     }
+}
+
+/* Transposes all elements of an operand; NULL if there are none. */
+static void *transposed(const struct gathered *g, const void *from, uint64_t size)
+{
+    struct transposition t = {g->dims.size[g->dims.rank - 2], g->dims.size[g->dims.rank - 1], size, from, NULL};
+    if (!from)
+        return NULL;
+    t.to = reference_scratch(g->elements, size);
+    reference_each_batch(g->elements / t.tall, t.tall, transpose_rows, &t);
+    return t.to;
 }
 
 kb_ref kb_ref_transpose_at(struct kb_values from, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_transpose", file, line};
     reference_begin(call);
-    struct gathered g = gather(call, from);
+    struct gathered g = gather_raw(call, from);
     struct kb_dims dims = g.dims;
     if (dims.rank < 2)
         misuse_of(call, "'%s' has one axis", g.name);
     dims.size[dims.rank - 2] = g.dims.size[dims.rank - 1];
     dims.size[dims.rank - 1] = g.dims.size[dims.rank - 2];
-    struct transposition t = {&g, reference_alloc(g.elements, sizeof *t.value), reference_errors(g.elements, g.error)};
-    uint64_t columns = dims.size[dims.rank - 1];
-    reference_each_batch(g.elements / columns, columns, transpose_rows, &t);
-    kb_ref ref = moved(&g, dims, t.value, t.error);
+    kb_ref ref = moved(&g, dims, transposed(&g, g.value, sizeof *g.value), transposed(&g, g.error, sizeof *g.error));
+    ref->raw = transposed(&g, g.raw, dtype_bytes[g.dtype]);
     gathered_free(&g);
     return ref;
 }

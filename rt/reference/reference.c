@@ -226,11 +226,13 @@ struct gathered gather(struct call_site call, struct kb_values from)
 
 struct gathered gather_raw(struct call_site call, struct kb_values from)
 {
-    if (!from.tensor)
+    if (!from.tensor && !(from.ref && from.ref->raw))
         return gather(call, from);
     struct gathered g = gathered_shape(call, from);
-    g.raw = reference_alloc(g.elements, dtype_bytes[g.dtype]);
-    if (g.elements)
+    g.raw = reference_scratch(g.elements, dtype_bytes[g.dtype]);
+    if (from.ref)
+        memcpy(g.raw, from.ref->raw, g.elements * dtype_bytes[g.dtype]);
+    else if (g.elements)
         tensor_each_row(from.tensor, false, gather_raw_row, &g);
     return g;
 }
@@ -241,6 +243,13 @@ const double *gathered_values(const struct gathered *g, uint64_t first, uint64_t
         return g->value + first;
     dtype_to_f64(g->dtype, g->raw + first * dtype_bytes[g->dtype], to, count);
     return to;
+}
+
+void gathered_copy(const struct gathered *g, uint64_t first, uint64_t count, double *to)
+{
+    const double *values = gathered_values(g, first, count, to);
+    if (values != to)
+        memcpy(to, values, count * sizeof *to);
 }
 
 double *gathered_place(struct gathered *g)

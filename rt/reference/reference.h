@@ -68,11 +68,15 @@ struct gathered {
 
 struct gathered gather(struct call_site call, struct kb_values from);
 
-/* Gathers the same, but leaves the elements of a tensor in its dtype, which takes less memory. gathered_values converts them. */
+/* Gathers the same, but leaves the elements of a tensor, moved ones as well, in its dtype, which takes less memory.
+ * gathered_values converts them. */
 struct gathered gather_raw(struct call_site call, struct kb_values from);
 
 /* Values of some elements: where they are, or computed into `to`. */
 const double *gathered_values(const struct gathered *g, uint64_t first, uint64_t count, double *to);
+
+/* Copies them. */
+void gathered_copy(const struct gathered *g, uint64_t first, uint64_t count, double *to);
 
 /* An array for a result of as many elements: that of the operand's values, where nobody else has it, or a new one. The result
  * may overwrite an element when nobody reads it any more. */
