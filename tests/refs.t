@@ -342,10 +342,7 @@ def epilogues(program):
     z = array.array("f", (random.randrange(1, 9) for _ in range(columns)))
     c = [[factor[i] * value for value in y[at[i] * columns:(at[i] + 1) * columns]] for i in range(rows)]
     words = [f"x={saved('x', (rows, depth), x)}", f"y={saved('y', (depth, columns), y)}", f"z={saved('z', (columns,), z)}"]
-    made = {"n": lambda v, b: -v, "m": lambda v, b: v * b, "nn": lambda v, b: v, "n+": lambda v, b: 0.0, "nm": lambda v, b: -v * b,
-            "nb": lambda v, b: -v, "nr": lambda v, b: -v, "nB": lambda v, b: b - v,
-            "mR": lambda v, b: max(v * b, 0), "r": lambda v, b: max(v, 0), "rn": lambda v, b: -max(v, 0), "bm": lambda v, b: (v + b) * b}
-    for how, of in made.items():
+    for how, of in STEPS.items():
         out = array.array("f", (of(value, add) for row in c for value, add in zip(row, z)))
         ends = []
         for _ in range(2):
@@ -355,6 +352,27 @@ def epilogues(program):
             ends.append(json.loads(read(path))["verify"][0]["status"] if ended.returncode < 2 else ended.said)
             out[random.randrange(len(out))] += 50
         ok(ends == ["zeros" if how == "n+" else "ok", "wrong"], f"a large product, then {how}: right and wrong elements", *ends)
+
+
+def deferred(program):
+    """Ops on elements of tensors are computed row by row when they are compared, whatever happens to the first one afterwards."""
+    x = Array("f32", (5, 7), [random.randrange(1, 9) for _ in range(35)])
+    y, z = Array("f32", (7,), [random.randrange(1, 9) for _ in range(7)]), Array("f32", (7,), [random.randrange(1, 9) for _ in range(7)])
+    for how, of in STEPS.items():
+        if how != "n+":                                 # which gives zeros
+            compare(program, "scaled_steps", Array("f32", (5, 7), [of(x.at(i, j) * y.at(j), z.at(j)) for i, j in indices((5, 7))]),
+                    f"a product of two tensors, then {how}", op=how, x=x, y=y, z=z)
+    for shapes in (((6, 40), (40,), (6, 40)), ((6, 1), (1,), (6, 40)), ((6, 40), (6, 40), (6, 1)), ((1, 40), (40,), (6, 1))):
+        x, y, z = (drawn("f16", shape) for shape in shapes)
+        first = Array("f16", broadcast(x, y), [x.at(*i) * y.at(*i) for i in indices(broadcast(x, y))])
+        shape = broadcast(first, z)
+        compare(program, "scaled_steps", Array("f16", shape, [first.at(*i) * z.at(*i) for i in indices(shape)]),
+                f"two products in f16, the first one rounded, of {shapes}", op="m", x=x, y=y, z=z)
+
+
+STEPS = {"n": lambda v, b: -v, "m": lambda v, b: v * b, "nn": lambda v, b: v, "n+": lambda v, b: 0.0, "nm": lambda v, b: -v * b,
+         "nb": lambda v, b: -v, "nr": lambda v, b: -v, "nB": lambda v, b: b - v,
+         "mR": lambda v, b: max(v * b, 0), "r": lambda v, b: max(v, 0), "rn": lambda v, b: -max(v, 0), "bm": lambda v, b: (v + b) * b}
 
 
 def saved(name, shape, values):
@@ -455,7 +473,7 @@ def main():
     random.seed(7)
     formulas()
     small = small_machine("refs", KERNELS)
-    for part in (unary, binary, gemms, convolutions, reductions, norms, conversions, rows, chains, epilogues, heads, infinities, wrong):
+    for part in (unary, binary, gemms, convolutions, reductions, norms, conversions, rows, chains, epilogues, deferred, heads, infinities, wrong):
         part(small)
 
 

@@ -142,9 +142,8 @@ static void find_units(struct heads *h)
             value = size > value && isfinite(size) ? size : value;
             error = own > error && isfinite(own) ? own : error;
         }
-    int exponent;
-    frexp(value, &exponent);
-    keys->unit[VALUES] = value > 0 ? ldexp(1, exponent) : 1;
+    double above = rounding_bound_by(2, 0, value);      /* the next power of two */
+    keys->unit[VALUES] = above > 0 ? above : 1;
     keys->unit[POWERS] = error_power(keys->unit[VALUES]);
     keys->unit[ERROR_POWERS] = error > 0 ? error_power(error) : 1;
 }

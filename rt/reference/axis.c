@@ -13,12 +13,13 @@
 #include "common/arena.h"
 #include "common/diag.h"
 #include "datapass/math.h"
+#include "deferred.h"
 #include "evaluator.h"
 #include "exponential.h"
 #include "kb/arith.h"
 #include "machine/tiling.h"
-#include "reference.h"
 #include "softmax.h"
+#include "squares.h"
 
 /* ---- reductions along an axis */
 
@@ -125,13 +126,6 @@ kb_ref kb_ref_along_at(const char *name, struct kb_values x, uint32_t axis, cons
 
 /* ---- along the last axis: softmax */
 
-struct softmax {
-    struct gathered x;
-    uint64_t columns;
-    double *value;
-    float *error;
-};
-
 /* NaN if one of them is. */
 VECTOR_BODY void find_largest_body(const double *x, uint64_t count, double *largest)
 {
@@ -215,72 +209,106 @@ VECTOR_BODY void common_errors_in(enum error_mode mode, uint64_t columns, const 
 ERROR_FUNCTION(common_errors, (uint64_t columns, const double *value, const double *power, double common, float *error),
                 (columns, value, power, common, error))
 
-static void softmax_rows(uint64_t row, uint64_t rows, void *arg)
+/* A row of an operand: its values, and the powers of their errors. */
+static void copy_row(const struct gathered *x, uint64_t first, uint64_t columns, double *value, double *power)
 {
-    const struct softmax *s = arg;
-    double *power = reference_alloc(s->columns, sizeof *power);
-    for (uint64_t i = row * s->columns; i < (row + rows) * s->columns; i += s->columns) {
-        for (uint64_t j = 0; j < s->columns; j++) {
-            s->value[i + j] = s->x.value[i + j];
-            power[j] = gathered_power(&s->x, i + j);
-        }
-        double common = softmax_row(s->x.dtype, s->value + i, power, s->columns), own;
-        sum(power, s->columns, &own);
-        common_errors(s->columns, s->value + i, power, common + own, s->error + i);
+    gathered_copy(x, first, columns, value);
+    memset(power, 0, columns * sizeof *power);
+    for (uint64_t j = 0; x->error && j < columns; j++)
+        power[j] = gathered_power(x, first + j);
+}
+
+static void softmax_rows(const struct reference *ref, struct row_panel panel, double *value, float *error)
+{
+    const struct gathered *x = ref->from;
+    uint64_t columns = ref->columns;
+    double *power = reference_scratch(columns, sizeof *power);
+    for (uint64_t row = panel.row; row < panel.row + panel.rows; row++, value += columns, error += columns) {
+        copy_row(x, row * columns, columns, value, power);
+        double common = softmax_row(ref->dtype, value, power, columns), own;
+        sum(power, columns, &own);
+        common_errors(columns, value, power, common + own, error);
     }
     free(power);
+}
+
+static void softmax_release(void *from)
+{
+    gathered_free(from);
+    free(from);
+}
+
+/* Defers a reference that is made from an operand x, if its elements are those of a tensor; else computes it. */
+static kb_ref defer(const struct gathered *x, compute_panel *compute, void (*release)(void *from), void *from)
+{
+    struct reference *ref = reference_new(x->dims, x->dtype, NULL, NULL);
+    bool raw = x->raw;
+    reference_defer(ref, compute, release, from);
+    if (!raw)
+        deferred_evaluate(ref);
+    return reference_end(ref);
 }
 
 kb_ref kb_ref_softmax_at(struct kb_values x, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_softmax", file, line};
     reference_begin(call);
-    struct softmax s = {.x = gather_floats(call, x)};
-    s.columns = s.x.dims.size[s.x.dims.rank - 1];
-    s.value = gathered_place(&s.x);
-    s.error = reference_errors(s.x.elements, true);
-    reference_each_batch(s.x.elements / s.columns, s.columns, softmax_rows, &s);
-    gathered_free(&s.x);
-    return reference_end(reference_new(s.x.dims, s.x.dtype, s.value, s.error));
+    struct gathered *from = reference_alloc(1, sizeof *from);
+    *from = gather_floats(call, x);
+    return defer(from, softmax_rows, softmax_release, from);
 }
 
 /* ---- norms: (x - centre) / size * gain + bias, row by row */
 
+/* Gain or bias: a row, with the powers of its errors. */
+struct norm_operand {
+    double *value, *power;
+    bool is_number;
+};
+
 struct norm {
-    struct gathered x, gain, bias;                      /* gain and bias: a row, or a number */
+    struct gathered x;
+    struct norm_operand gain, bias;
     double eps;
     bool centred;
     uint64_t columns;
-    double *value;
-    float *error;
 };
-
-static uint64_t norm_column(const struct gathered *g, uint64_t i)
-{
-    return g->elements == 1 ? 0 : i;
-}
 
 /* What the errors of a row's elements have in common. */
 struct norm_row {
     double centre, size, centre_power, size_power;      /* powers: of the error; of that of the size, relative to it */
 };
 
-static struct norm_row norm_common(const struct norm *norm, uint64_t first)
+/* The squares of the distances from the centre, and the powers of their errors. */
+VECTOR_BODY void square_distances_in(enum error_mode mode, const struct norm *norm, double centre, const double *restrict x,
+                                     const double *restrict power, double *restrict square, double *restrict of_square)
 {
     enum dtype dtype = norm->x.dtype;
-    const double *x = norm->x.value + first;
-    double n = (double)norm->columns, squares = 0, all_squares = 0, own = 0, of_squares = 0;
+    double centred = norm->centred;                     /* 1 or 0, as loops with it become vectors */
+    for (uint64_t i = 0; i < norm->columns; i++) {
+        double d = x[i] - centre, of_d = power[i] + centred * rounding_power_in(mode, dtype, d);
+        square[i] = d * d;
+        of_square[i] = error_power_in(mode, 2 * d) * of_d + rounding_power_in(mode, dtype, d * d);
+    }
+}
+ERROR_FUNCTION(square_distances, (const struct norm *norm, double centre, const double *x, const double *power, double *square,
+                                  double *of_square), (norm, centre, x, power, square, of_square))
+
+/* Of a row and the powers of its errors; `some` has room for two rows. */
+static struct norm_row norm_common(const struct norm *norm, const double *x, const double *power, double *some)
+{
+    enum dtype dtype = norm->x.dtype;
+    uint64_t columns = norm->columns;
+    double n = (double)columns, squares, all_squares, own, of_squares;
     struct norm_row row = {0};
     if (norm->centred)
-        row.centre = evaluate_reduction(OP_mean, false, (struct line){x, norm->columns, 1});
-    for (uint64_t i = 0; i < norm->columns; i++) {
-        double d = x[i] - row.centre, power = gathered_power(&norm->x, first + i);
-        squares += d * d;
-        all_squares += x[i] * x[i];
-        own += power;
-        power += norm->centred ? rounding_power(dtype, d) : 0;
-        of_squares += error_power(2 * d) * power + rounding_power(dtype, d * d);
-    }
+        sum(x, columns, &row.centre);
+    row.centre /= n;
+    square_distances(norm, row.centre, x, power, some, some + columns);
+    sum(some, columns, &squares);
+    sum(some + columns, columns, &of_squares);
+    sum(power, columns, &own);
+    sum_squares(x, columns, &all_squares);
     if (norm->centred)
         row.centre_power = own / error_power(n) + rounding_power(dtype, row.centre) +
                            accumulation_power(DTYPE_f32, n, row.centre, all_squares / error_power(n));
@@ -291,58 +319,84 @@ static struct norm_row norm_common(const struct norm *norm, uint64_t first)
     return row;
 }
 
-static void norm_rows(uint64_t first_row, uint64_t rows, void *arg)
+VECTOR_BODY void norm_elements_in(enum error_mode mode, const struct norm *norm, const struct norm_row *row, const double *restrict x,
+                                  const double *restrict power, double *restrict value, float *restrict error)
 {
-    const struct norm *norm = arg;
     enum dtype dtype = norm->x.dtype;
-    for (uint64_t first = first_row * norm->columns; first < (first_row + rows) * norm->columns; first += norm->columns) {
-        struct norm_row row = norm_common(norm, first);
-        for (uint64_t i = 0; i < norm->columns; i++) {
-            uint64_t at_gain = norm_column(&norm->gain, i), at_bias = norm_column(&norm->bias, i);
-            double d = norm->x.value[first + i] - row.centre, z = d / row.size, gain = norm->gain.value[at_gain];
-            double of_d = gathered_power(&norm->x, first + i) + row.centre_power;
-            of_d += norm->centred ? rounding_power(dtype, d) : 0;
-            double of_z = of_d / error_power(row.size) + error_power(z) * row.size_power + rounding_power(dtype, z);
-            double power = of_z * error_power(gain) + error_power(z) * gathered_power(&norm->gain, at_gain) +
-                           gathered_power(&norm->bias, at_bias);
-            power += norm->bias.is_number ? 0 : rounding_power(dtype, z * gain);     /* without a bias, when it is stored */
-            norm->value[first + i] = z * gain + norm->bias.value[at_bias];
-            norm->error[first + i] = (float)error_root(power);
-        }
+    double centred = norm->centred, biased = !norm->bias.is_number;     /* without a bias, a value is rounded when it is stored */
+    double centre = row->centre, size = row->size, of_size = error_power_in(mode, size);
+    double centre_power = row->centre_power, size_power = row->size_power;
+    const double *restrict gain = norm->gain.value, *restrict gain_power = norm->gain.power;
+    const double *restrict bias = norm->bias.value, *restrict bias_power = norm->bias.power;
+    for (uint64_t i = 0; i < norm->columns; i++) {
+        double d = x[i] - centre, z = d / size, of_d = power[i] + centre_power + centred * rounding_power_in(mode, dtype, d);
+        double of_z = of_d / of_size + error_power_in(mode, z) * size_power + rounding_power_in(mode, dtype, z);
+        double all = of_z * error_power_in(mode, gain[i]) + error_power_in(mode, z) * gain_power[i] + bias_power[i];
+        all += biased * rounding_power_in(mode, dtype, z * gain[i]);
+        value[i] = z * gain[i] + bias[i];
+        error[i] = (float)error_root_in(mode, all);
     }
 }
+ERROR_FUNCTION(norm_elements, (const struct norm *norm, const struct norm_row *row, const double *x, const double *power, double *value,
+                               float *error), (norm, row, x, power, value, error))
 
-static kb_ref normed(struct call_site call, struct norm *norm, struct kb_values x, struct kb_values gain,
-                     struct kb_values bias)
+static void norm_rows(const struct reference *ref, struct row_panel panel, double *value, float *error)
+{
+    const struct norm *norm = ref->from;
+    uint64_t columns = norm->columns;
+    double *x = reference_scratch(4 * columns, sizeof *x), *power = x + columns;
+    for (uint64_t i = panel.row; i < panel.row + panel.rows; i++, value += columns, error += columns) {
+        copy_row(&norm->x, i * columns, columns, x, power);
+        struct norm_row row = norm_common(norm, x, power, power + columns);
+        norm_elements(norm, &row, x, power, value, error);
+    }
+    free(x);
+}
+
+static void norm_release(void *from)
+{
+    struct norm *norm = from;
+    gathered_free(&norm->x);
+    free(norm->gain.value), free(norm->bias.value);
+    free(norm);
+}
+
+static struct norm_operand norm_operand(struct call_site call, struct kb_values from, uint64_t columns)
+{
+    struct gathered g = gather_floats(call, from);
+    gathered_check_row(call, &g, columns, true);
+    struct norm_operand row = {.value = reference_scratch(2 * columns, sizeof *row.value), .is_number = g.is_number};
+    row.power = row.value + columns;
+    for (uint64_t i = 0; i < columns && g.elements; i++)
+        copy_row(&g, g.elements == 1 ? 0 : i, 1, row.value + i, row.power + i);
+    gathered_free(&g);
+    return row;
+}
+
+static kb_ref normed(struct call_site call, struct norm norm, struct kb_values x, struct kb_values gain, struct kb_values bias)
 {
     reference_begin(call);
-    norm->x = gather_floats(call, x);
-    norm->columns = norm->x.dims.size[norm->x.dims.rank - 1];
-    norm->gain = gather_floats(call, gain);
-    gathered_check_row(call, &norm->gain, norm->columns, true);
-    norm->bias = gather_floats(call, bias);
-    gathered_check_row(call, &norm->bias, norm->columns, true);
-    norm->value = gathered_place(&norm->x);
-    norm->error = reference_errors(norm->x.elements, true);
-    reference_each_batch(norm->x.elements / norm->columns, norm->columns, norm_rows, norm);
-    gathered_free(&norm->x);
-    gathered_free(&norm->gain);
-    gathered_free(&norm->bias);
-    return reference_end(reference_new(norm->x.dims, norm->x.dtype, norm->value, norm->error));
+    struct norm *from = reference_alloc(1, sizeof *from);
+    norm.x = gather_floats(call, x);
+    norm.columns = norm.x.dims.size[norm.x.dims.rank - 1];
+    norm.gain = norm_operand(call, gain, norm.columns);
+    norm.bias = norm_operand(call, bias, norm.columns);
+    *from = norm;
+    return defer(&from->x, norm_rows, norm_release, from);
 }
 
 kb_ref kb_ref_layernorm_at(struct kb_values x, struct kb_values gain, struct kb_values bias, double eps,
                            const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_layernorm", file, line};
-    return normed(call, &(struct norm){.eps = eps, .centred = true}, x, gain, bias);
+    return normed(call, (struct norm){.eps = eps, .centred = true}, x, gain, bias);
 }
 
 kb_ref kb_ref_rmsnorm_at(struct kb_values x, struct kb_values gain, double eps, const char *file, uint32_t line)
 {
     struct call_site call = {"kb_ref_rmsnorm", file, line};
     struct kb_values none = {.is_number = true};
-    return normed(call, &(struct norm){.eps = eps}, x, gain, none);
+    return normed(call, (struct norm){.eps = eps}, x, gain, none);
 }
 
 /* ---- copies, exchanges, transpositions */

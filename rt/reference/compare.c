@@ -345,14 +345,14 @@ static void compare_expected(struct panel *p)
         each_part(tensor, p->expected.position, p->expected.position + p->expected.count, compare_part, p);
 }
 
-/* Some rows of a product, element by element. */
-static void compare_product_rows(struct panel *p, struct product_panel rows)
+/* Some rows of a deferred reference, element by element. */
+static void compare_deferred_rows(struct panel *p, struct row_panel rows)
 {
     const struct reference *ref = p->comparison->ref;
     uint64_t count = rows.rows * ref->columns;
-    double *value = reference_alloc(count, sizeof *value);
-    float *error = reference_errors(count, !ref->exact);
-    product_compute(ref, rows, value, error);
+    double *value = reference_scratch(count, sizeof *value);
+    float *error = ref->exact ? NULL : reference_scratch(count, sizeof *error);
+    ref->compute(ref, rows, value, error);
     p->expected = (struct expected){rows.row * ref->columns, count, value, error};
     compare_expected(p);
     free(value), free(error);
@@ -373,15 +373,15 @@ static void add_limit(double limit, uint64_t columns, void *arg)
     limits->at[limits->count++] = (struct limit){limit, columns};
 }
 
-/* Looks at a panel of a product through projections, and at one of its rows, element by element; at all of them where the
- * projections are off. */
-static void compare_product(struct panel *p, uint64_t i)
+/* Looks at a panel element by element; at one of a large product through projections, and at one of its rows, element by element, or
+ * at all of them where the projections are off. */
+static void compare_deferred(struct panel *p, uint64_t i)
 {
     const struct comparison *c = p->comparison;
-    struct product_panel rows = product_panel(c->ref, i);
+    struct row_panel rows = deferred_panel(c->ref, i);
     uint64_t first = rows.row * c->ref->columns, count = rows.rows * c->ref->columns;
     if (!c->projection)
-        return compare_product_rows(p, rows);
+        return compare_deferred_rows(p, rows);
     struct projected found = {0};
     p->expected = (struct expected){first, count, NULL, NULL};
     p->got = reference_scratch(count, sizeof *p->got);
@@ -389,10 +389,10 @@ static void compare_product(struct panel *p, uint64_t i)
     uint64_t blocks = kb_ceil_div(c->ref->columns, PROJECTION_COLUMNS);
     struct limits limits = {reference_scratch(rows.rows * blocks, sizeof *limits.at), 0};
     if (!projection_passes(c->projection, rows, p->got, &found, add_limit, &limits)) {
-        compare_product_rows(p, rows);
+        compare_deferred_rows(p, rows);
     } else {
         uint64_t sample = (i * UINT64_C(0x9e3779b97f4a7c15) >> 32) % rows.rows;
-        compare_product_rows(p, (struct product_panel){rows.row + sample, 1});
+        compare_deferred_rows(p, (struct row_panel){rows.row + sample, 1});
         p->finding.tally->sampled = c->ref->columns;
         p->finding.tally->error_squares = found.error_squares;
         p->finding.tally->squares = found.squares;
@@ -408,8 +408,8 @@ static void compare_panel(uint64_t i, unsigned thread, void *arg)
     const struct reference *ref = c->ref;
     struct panel p = {.comparison = c,
                       .finding = {&c->tally[i], c->bounds + thread * (uint64_t)BOUND_CLASSES, 1}};
-    if (ref->product) {
-        compare_product(&p, i);
+    if (ref->compute) {
+        compare_deferred(&p, i);
     } else {
         uint64_t first = i * PANEL_ELEMENTS, count = kb_min(PANEL_ELEMENTS, ref->elements - first);
         double *values = ref->raw ? reference_scratch(count, sizeof *values) : NULL;
@@ -420,7 +420,7 @@ static void compare_panel(uint64_t i, unsigned thread, void *arg)
         compare_expected(&p);
         free(values);
     }
-    if (thread == 0 && ref->product)
+    if (thread == 0 && ref->compute)
         progress("reference", i, c->panels);
 }
 
@@ -506,7 +506,7 @@ void compare_tensor(struct verification *v, struct reference *ref)
         c.rms = rms_of(ref);
     threads_prepare();
     reach_all(v->tensor);
-    c.panels = ref->product ? product_panels(ref) : kb_ceil_div(ref->elements, PANEL_ELEMENTS);
+    c.panels = ref->compute ? deferred_panels(ref) : kb_ceil_div(ref->elements, PANEL_ELEMENTS);
     c.tally = reference_alloc(c.panels, sizeof *c.tally);
     c.bounds = reference_alloc((uint64_t)thread_count * BOUND_CLASSES, sizeof *c.bounds);
     threads_run(c.panels, compare_panel, &c);

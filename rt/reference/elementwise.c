@@ -10,9 +10,8 @@
 #include "base/vector.h"
 #include "common/diag.h"
 #include "datapass/math.h"
-#include "epilogue.h"
+#include "deferred.h"
 #include "evaluator.h"
-#include "reference.h"
 
 /* ---- ops by name */
 
@@ -75,11 +74,12 @@ static void join_dims(struct call_site call, struct operands *all, const struct 
     all->dims = joined;
 }
 
-static struct operands operands_gather(struct call_site call, const struct kb_values *values, unsigned count, bool epilogue)
+static struct operands operands_gather(struct call_site call, const struct kb_values *values, unsigned count,
+                                       struct gathered (*gather_one)(struct call_site call, struct kb_values from), bool deferred)
 {
     struct operands all = {.count = count, .dims = {.rank = 1, .size = {1}}};
     for (unsigned k = 0; k < count; k++) {
-        all.from[k] = epilogue && k == 0 ? gathered_shape(call, values[k]) : gather(call, values[k]);
+        all.from[k] = deferred && k == 0 ? gathered_shape(call, values[k]) : gather_one(call, values[k]);
         join_dims(call, &all, &all.from[k]);
     }
     for (unsigned k = 0; k < count; k++) {
@@ -116,6 +116,8 @@ static bool operands_have_errors(const struct operands *all)
 struct operand_row {
     const double *value[MATH_OPERANDS];
     const float *error[MATH_OPERANDS];                  /* NULL: 0 */
+    const uint8_t *raw[MATH_OPERANDS];                  /* instead of values */
+    enum dtype dtype[MATH_OPERANDS];                    /* of raw elements */
     uint64_t stride[MATH_OPERANDS];
 };
 
@@ -129,6 +131,8 @@ static struct operand_row operand_row(const struct operands *all, uint64_t row)
             at += rest % all->dims.size[axis] * all->stride[k][axis];
         of.value[k] = all->from[k].value ? all->from[k].value + at : NULL;
         of.error[k] = all->from[k].error ? all->from[k].error + at : NULL;
+        of.dtype[k] = all->from[k].dtype;
+        of.raw[k] = all->from[k].raw ? all->from[k].raw + at * dtype_bytes[of.dtype[k]] : NULL;
         of.stride[k] = all->stride[k][last];
     }
     return of;
@@ -249,10 +253,14 @@ static void some_load(struct some *some, const struct operand_row *of, unsigned 
 {
     const double *value = of->value[k];
     const float *error = of->error[k];
+    const uint8_t *raw = of->raw[k];
+    enum dtype dtype = of->dtype[k];
     uint64_t stride = of->stride[k];
     some->value = value && stride == 1 ? value + first : some->values;
-    for (uint64_t i = 0; some->value == some->values && i < count; i++)
-        some->values[i] = value ? value[(first + i) * stride] : 0;
+    if (raw && stride == 1)
+        dtype_to_f64(dtype, raw + first * dtype_bytes[dtype], some->values, count);
+    for (uint64_t i = 0; some->value == some->values && !(raw && stride == 1) && i < count; i++)
+        some->values[i] = raw ? dtype_value(dtype, raw) : value ? value[(first + i) * stride] : 0;
     for (uint64_t i = 0; i < count; i++)
         some->error[i] = error ? (double)error[(first + i) * stride] : 0;
 }
@@ -333,52 +341,79 @@ static void work_rows(uint64_t first, uint64_t rows, void *arg)
     }
 }
 
-/* ---- epilogues */
+/* ---- deferred ones */
 
-/* Value and error are those of a panel. */
-struct epilogue {
-    struct work work;
-};
-
-/* Whether an op's first operand is a large product that is not computed yet, and the other one is a number or a row. */
-static bool is_epilogue(struct call_site call, const struct kb_values *values, unsigned count)
+static void compute_deferred(const struct reference *ref, struct row_panel panel, double *value, float *error)
 {
-    const struct reference *of = values[0].ref;
-    if (!of || !of->product || of->epilogue || of->epilogued || !of->elements)
-        return false;
-    if (count == 1)
-        return true;
-    struct gathered second = gathered_shape(call, values[1]);
-    return second.elements == 1 || (second.elements == of->columns && size_of(&second.dims, 0) == of->columns);
-}
-
-void epilogue_compute(const struct epilogue *epilogue, struct product_panel panel, const double *of, const float *of_error,
-                      double *value, float *error)
-{
-    struct work work = epilogue->work;
-    uint64_t columns = columns_of(&work.all);
+    struct work work = *(const struct work *)ref->from;
+    const struct reference *of = ref->of;
+    uint64_t columns = ref->columns, first = panel.row * columns, count = panel.rows * columns;
+    double *values = of && !of->value ? reference_scratch(count, sizeof *values) : NULL;
+    float *errors = of && !of->exact ? reference_scratch(count, sizeof *errors) : NULL;
+    const double *of_value = values ? values : of ? of->value + first : NULL;
+    const float *of_error = of && of->value && of->error ? of->error + first : errors;
+    if (values)
+        of->compute(of, panel, values, errors);
+    if (errors && !of->stored) {
+        reference_store_errors(of, of_value, of_error, errors, count);
+        of_error = errors;
+    }
     work.value = value;
     work.error = error;
     for (uint64_t i = 0; i < panel.rows; i++) {
         struct operand_row row = operand_row(&work.all, panel.row + i);
-        row.value[0] = of + i * columns;
-        row.error[0] = of_error ? of_error + i * columns : NULL;
+        if (of)
+            row.value[0] = of_value + i * columns, row.error[0] = of_error ? of_error + i * columns : NULL;
         work_row(&work, &row, i);
     }
+    free(values), free(errors);
 }
 
-void epilogue_free(struct epilogue *epilogue)
+static void release(void *from)
 {
-    if (epilogue)
-        operands_free(&epilogue->work.all);
-    free(epilogue);
+    operands_free(&((struct work *)from)->all);
+    free(from);
 }
 
-static void append(struct reference *ref, struct reference *of, const struct work *work)
+/* Whether elements can be left in a dtype: those of floats, of which many are computed at once. */
+static bool leaves_raw(struct call_site call, const struct named_op *op, const struct kb_values *values, unsigned count)
 {
-    ref->epilogue = reference_alloc(1, sizeof *ref->epilogue);
-    ref->epilogue->work = *work;
-    ref->product = of->product;
+    bool floats = op->traits.domain != DOMAIN_COMPARE;
+    for (unsigned k = 0; k < count; k++)
+        floats &= dtype_is_float(gathered_shape(call, values[k]).dtype);
+    return floats || op->traits.domain == DOMAIN_DEQUANT;
+}
+
+static bool is_raw(struct kb_values from)
+{
+    return from.tensor || (from.ref && from.ref->raw);
+}
+
+/* Whether an op's first operand is deferred, and no other op on it is, or has raw elements; and the other one is a number, a
+ * row, or has raw elements of the same shape. */
+static bool is_deferred(struct call_site call, const struct kb_values *values, unsigned count, bool raw)
+{
+    const struct reference *of = values[0].ref;
+    struct gathered first = gathered_shape(call, values[0]);
+    if (!first.elements || !(of && of->compute ? !of->epilogued : raw && is_raw(values[0])))
+        return false;
+    if (count == 1)
+        return true;
+    struct gathered second = gathered_shape(call, values[1]);
+    uint64_t columns = size_of(&first.dims, 0);
+    return second.elements == 1 || (second.elements == columns && size_of(&second.dims, 0) == columns) ||
+           (raw && is_raw(values[1]) && !memcmp(&first.dims, &second.dims, sizeof first.dims));
+}
+
+static void defer(struct reference *ref, struct reference *of, const struct work *work)
+{
+    struct work *from = reference_alloc(1, sizeof *from);
+    *from = *work;
+    reference_defer(ref, compute_deferred, release, from);
+    if (!of)
+        return;
+    ref->matrix_rows = of->matrix_rows;
+    ref->panel_rows = of->panel_rows;
     ref->of = of;
     of->epilogued = ref;
 }
@@ -390,19 +425,20 @@ static kb_ref elementwise(struct call_site call, const char *name, const struct 
     struct work work = {.op = op_of(call, name, count)};
     bool compares = work.op.traits.domain == DOMAIN_COMPARE;
     reference_begin(call);
-    bool epilogue = is_epilogue(call, values, count);
-    work.all = operands_gather(call, values, count, epilogue);
+    bool raw = leaves_raw(call, &work.op, values, count), deferred = is_deferred(call, values, count, raw);
+    struct reference *of = deferred && values[0].ref && values[0].ref->compute ? values[0].ref : NULL;
+    work.all = operands_gather(call, values, count, raw ? gather_raw : gather, of);
     work.dtype = dtype_of(call, &work.op, &work.all);
     work.floats = dtype_is_float(work.dtype) || compares;
-    bool uncertain = epilogue && !values[0].ref->exact;
+    bool uncertain = of && !of->exact;
     bool rounded = work.floats && (!work.op.traits.exact || uncertain || operands_have_errors(&work.all));
     uint64_t elements = reference_elements(&work.all.dims), columns = columns_of(&work.all);
     struct reference *ref = reference_new(work.all.dims, compares ? DTYPE_u8 : work.dtype, NULL, NULL);
     ref->exact = !rounded;
     ref->stored = work.op.traits.exact;
     ref->wraps = !work.floats;
-    if (epilogue) {
-        append(ref, values[0].ref, &work);
+    if (deferred) {
+        defer(ref, of, &work);
     } else {
         work.value = ref->value = reference_alloc(elements, sizeof *work.value);
         work.error = ref->error = reference_errors(elements, rounded);
@@ -428,7 +464,7 @@ kb_ref kb_ref_where_at(struct kb_values c, struct kb_values x, struct kb_values 
 {
     struct call_site call = {"kb_ref_where", file, line};
     reference_begin(call);
-    struct operands all = operands_gather(call, (struct kb_values[]){c, x, y}, 3, false);
+    struct operands all = operands_gather(call, (struct kb_values[]){c, x, y}, 3, gather, false);
     uint64_t elements = reference_elements(&all.dims), columns = columns_of(&all);
     bool rounded = all.from[1].error || all.from[2].error;
     double *value = reference_alloc(elements, sizeof *value);

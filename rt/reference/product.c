@@ -17,12 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/progress.h"
-#include "base/threads.h"
 #include "base/vector.h"
 #include "common/arena.h"
 #include "datapass/blas.h"
-#include "epilogue.h"
 #include "kb/arith.h"
 #include "slices.h"
 #include "store/store.h"
@@ -69,7 +66,7 @@ static void patch_row(const struct matrix *m, uint64_t i, double *to)
         }
 }
 
-void product_rows(const struct product *product, struct product_panel panel, double *to)
+void product_rows(const struct product *product, struct row_panel panel, double *to)
 {
     const struct matrix *m = &product->a;
     uint64_t depth = product->depth;
@@ -111,21 +108,37 @@ VECTOR_BODY void row_terms_in(enum error_mode mode, const double *row, uint64_t 
 }
 ERROR_FUNCTION(row_terms, (const double *row, uint64_t columns, double *terms), (row, columns, terms))
 
+/* The sums of the powers of values and errors, over a unit. Raises `most` to the largest that is finite. */
+VECTOR_BODY void sum_powers_in(enum error_mode mode, const double *restrict value, const float *restrict error, double unit,
+                               float *restrict to, uint64_t count, double *most)
+{
+    int64_t largest, infinite, bits;                    /* numbers that are not negative are in the order of their bits */
+    memcpy(&largest, most, sizeof largest);
+    memcpy(&infinite, &(double){INFINITY}, sizeof infinite);
+    for (uint64_t i = 0; i < count; i++) {
+        double power = error_power_in(mode, value[i]) + error_power_in(mode, (double)error[i]);
+        memcpy(&bits, &power, sizeof bits);
+        bits = bits < infinite ? bits : 0;
+        largest = bits > largest ? bits : largest;
+        to[i] = (float)(power / unit);
+    }
+    memcpy(most, &largest, sizeof largest);
+}
+ERROR_FUNCTION(sum_powers, (const double *value, const float *error, double unit, float *to, uint64_t count, double *most),
+               (value, error, unit, to, count, most))
+
 /* Powers of elements from `first` on: of values, of errors, or the sum of both. */
 static struct powers powers_of(const struct matrix *m, uint64_t first, uint64_t count, bool of_values, bool of_errors)
 {
     struct powers p = {reference_scratch(count, sizeof *p.of), 0};
-    double value[PIECE];
-    for (unsigned pass = 0; pass < 2; pass++)
-        for (uint64_t i = 0; i < count; i++) {
-            if (of_values && i % PIECE == 0)
-                matrix_values(m, first + i, kb_min(PIECE, count - i), value);
-            double power = (of_values ? error_power(value[i % PIECE]) : 0) +
-                           (of_errors ? error_power((double)m->error[first + i]) : 0);
-            if (pass)
-                p.of[i] = (float)(power / p.unit);
-            else if (power > p.unit && isfinite(power))
-                p.unit = power;
+    double value[PIECE] = {0}, unit = 1;
+    float none[PIECE] = {0};
+    for (unsigned pass = 0; pass < 2; pass++, unit = p.unit)
+        for (uint64_t i = 0; i < count; i += PIECE) {
+            uint64_t some = kb_min(PIECE, count - i);
+            if (of_values)
+                matrix_values(m, first + i, some, value);
+            sum_powers(value, of_errors ? m->error + first + i : none, unit, p.of + i, some, &p.unit);
         }
     return p;
 }
@@ -159,37 +172,15 @@ static void prepare(struct product *p)
         p->b_error_powers = powers_of(b, 0, b->elements, false, true);
 }
 
-static void product_free(struct product *p)
+static void product_free(void *product)
 {
+    struct product *p = product;
     matrix_free(&p->a);
     matrix_free(&p->b);
     free(p->b_terms), free(p->b_powers.of), free(p->b_error_powers.of), free(p->bias.value), free(p->bias.power);
 }
 
-void product_drop(struct reference *ref)
-{
-    if (ref->epilogue)
-        ref->of->epilogued = NULL;
-    else if (ref->product)
-        product_free(ref->product);
-    epilogue_free(ref->epilogue);
-    ref->product = NULL;
-    ref->epilogue = NULL;
-}
-
 /* ---- a panel */
-
-uint64_t product_panels(const struct reference *ref)
-{
-    const struct product *p = ref->product;
-    return ref->rows / p->rows * kb_ceil_div(p->rows, PRODUCT_ROWS);
-}
-
-struct product_panel product_panel(const struct reference *ref, uint64_t i)
-{
-    uint64_t rows = ref->product->rows, of_one = kb_ceil_div(rows, PRODUCT_ROWS), row = i % of_one * PRODUCT_ROWS;
-    return (struct product_panel){i / of_one * rows + row, kb_min(PRODUCT_ROWS, rows - row)};
-}
 
 /* Adds powers of A times powers of B to the powers of the errors of a panel. */
 static void add_powers(const struct product *p, struct powers a, const struct powers *b, uint64_t first_b, uint64_t rows,
@@ -202,7 +193,7 @@ static void add_powers(const struct product *p, struct powers a, const struct po
 }
 
 /* The powers of what a panel is off by because its operands are. */
-static void add_operand_powers(const struct product *p, struct product_panel panel, double *power)
+static void add_operand_powers(const struct product *p, struct row_panel panel, double *power)
 {
     uint64_t first_b = panel.row / p->rows * p->depth * p->columns;
     uint64_t first = panel.row * p->depth, count = panel.rows * p->depth;
@@ -232,7 +223,7 @@ VECTOR_BODY void row_errors_in(enum error_mode mode, const struct product *p, do
 ERROR_FUNCTION(row_errors, (const struct product *p, double a_terms, const double *b_terms, const double *sum,
                              const double *power, float *error), (p, a_terms, b_terms, sum, power, error))
 
-static void panel_errors(const struct product *p, struct product_panel panel, const double *value, float *error)
+static void panel_errors(const struct product *p, struct row_panel panel, const double *value, float *error)
 {
     const double *b_terms = p->b_terms + panel.row / p->rows * p->columns;
     double *power = reference_alloc(panel.rows * p->columns, sizeof *power);
@@ -241,7 +232,7 @@ static void panel_errors(const struct product *p, struct product_panel panel, co
         add_operand_powers(p, panel, power);
     for (uint64_t i = 0; i < panel.rows; i++) {
         double a_terms;
-        product_rows(p, (struct product_panel){panel.row + i, 1}, row);
+        product_rows(p, (struct row_panel){panel.row + i, 1}, row);
         row_terms(row, p->depth, &a_terms);
         row_errors(p, a_terms, b_terms, value + i * p->columns, power + i * p->columns, error + i * p->columns);
     }
@@ -278,7 +269,7 @@ static void relu_row(uint64_t columns, double *value)
 }
 
 /* Multiplies in f64. */
-static void multiply_doubles(const struct product *p, struct product_panel panel, double *value)
+static void multiply_doubles(const struct product *p, struct row_panel panel, double *value)
 {
     uint64_t of_b = p->depth * p->columns, matrix = panel.row / p->rows;
     double *a = reference_scratch(panel.rows * p->depth, sizeof *a);
@@ -291,21 +282,21 @@ static void multiply_doubles(const struct product *p, struct product_panel panel
 }
 
 /* Copies a panel's rows out as f32. */
-static void single_rows(const struct product *p, struct product_panel panel, float *to)
+static void single_rows(const struct product *p, struct row_panel panel, float *to)
 {
     const struct matrix *m = &p->a;
     if (m->raw && !m->patches.height)
         return dtype_to_f32(m->dtype, m->raw + panel.row * p->depth * dtype_bytes[m->dtype], to, panel.rows * p->depth);
     double *row = reference_scratch(p->depth, sizeof *row);
     for (uint64_t i = 0; i < panel.rows; i++) {
-        product_rows(p, (struct product_panel){panel.row + i, 1}, row);
+        product_rows(p, (struct row_panel){panel.row + i, 1}, row);
         dtype_from_f64(DTYPE_f32, row, to + i * p->depth, p->depth);
     }
     free(row);
 }
 
 /* Multiplies slices in f32. Returns false if a sum is not finite. */
-static bool multiply_singles(const struct product *p, struct product_panel panel, double *value)
+static bool multiply_singles(const struct product *p, struct row_panel panel, double *value)
 {
     const float *b = p->b.single + panel.row / p->rows * p->depth * p->columns;
     float *a = reference_scratch(panel.rows * p->depth, sizeof *a);
@@ -316,7 +307,7 @@ static bool multiply_singles(const struct product *p, struct product_panel panel
     return finite;
 }
 
-static void multiply(const struct product *p, struct product_panel panel, double *value, float *error)
+static void multiply(const struct product *p, struct row_panel panel, double *value, float *error)
 {
     if (!p->b.single || !multiply_singles(p, panel, value))
         multiply_doubles(p, panel, value);
@@ -326,30 +317,9 @@ static void multiply(const struct product *p, struct product_panel panel, double
         value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
 }
 
-/* An epilogue of values that there are, or are computed for it. */
-static void compute_epilogue(const struct reference *ref, struct product_panel panel, double *value, float *error)
-{
-    const struct reference *of = ref->of;
-    uint64_t first = panel.row * ref->columns, count = panel.rows * ref->columns;
-    double *values = of->value ? NULL : reference_scratch(count, sizeof *values);
-    float *errors = of->exact ? NULL : reference_scratch(count, sizeof *errors);
-    const double *of_value = of->value ? of->value + first : values;
-    const float *of_error = of->value && of->error ? of->error + first : errors;
-    if (values)
-        product_compute(of, panel, values, errors);
-    if (errors && !of->stored) {
-        reference_store_errors(of, of_value, of_error, errors, count);
-        of_error = errors;
-    }
-    epilogue_compute(ref->epilogue, panel, of_value, of_error, value, error);
-    free(values), free(errors);
-}
-
-void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error)
+static void product_compute(const struct reference *ref, struct row_panel panel, double *value, float *error)
 {
     const struct product *p = ref->product;
-    if (ref->epilogue)
-        return compute_epilogue(ref, panel, value, error);
     multiply(p, panel, value, error);
     for (uint64_t i = 0; i < panel.rows; i++) {
         if (p->bias.value)
@@ -360,44 +330,6 @@ void product_compute(const struct reference *ref, struct product_panel panel, do
 }
 
 /* ---- all of it */
-
-struct evaluation {
-    const struct reference *ref;
-    double *value;
-    float *error;
-};
-
-static void evaluate_panel(uint64_t i, unsigned thread, void *arg)
-{
-    const struct evaluation *to = arg;
-    const struct reference *ref = to->ref;
-    struct product_panel panel = product_panel(ref, i);
-    uint64_t first = panel.row * ref->columns;
-    product_compute(ref, panel, to->value + first, to->error ? to->error + first : NULL);
-    if (thread == 0)
-        progress("reference", i, product_panels(ref));
-}
-
-void product_evaluate(struct reference *ref)
-{
-    if (ref->raw) {
-        ref->value = reference_alloc(ref->elements, sizeof *ref->value);
-        dtype_to_f64(ref->dtype, ref->raw, ref->value, ref->elements);
-        free(ref->raw);
-        ref->raw = NULL;
-    }
-    if (!ref->product)
-        return;
-    double *value = reference_alloc(ref->elements, sizeof *value);
-    struct evaluation evaluation = {ref, value, reference_errors(ref->elements, !ref->exact)};
-    threads_run(product_panels(ref), evaluate_panel, &evaluation);
-    progress_end();
-    ref->value = value;
-    ref->error = evaluation.error;
-    if (ref->epilogued)
-        product_evaluate(ref->epilogued);
-    product_drop(ref);
-}
 
 /* Both are matrices of floats or of i8, or batches of as many. */
 static void check_gemm(struct call_site call, const struct gathered *a, const struct gathered *b)
@@ -457,7 +389,10 @@ static struct reference *product_new(struct product *p, struct kb_dims dims)
 {
     bool floats = dtype_is_float(p->a.dtype);
     struct reference *ref = reference_new(dims, floats ? p->a.dtype : DTYPE_i32, NULL, NULL);
+    reference_defer(ref, product_compute, product_free, p);
     ref->product = p;
+    ref->matrix_rows = p->rows;
+    ref->panel_rows = PRODUCT_ROWS;
     ref->exact = !floats;
     if (ref->elements) {
         blas_open();
@@ -466,7 +401,7 @@ static struct reference *product_new(struct product *p, struct kb_dims dims)
             prepare(p);
     }
     if (kb_product(ref->elements, p->depth) < LARGE)
-        product_evaluate(ref);
+        deferred_evaluate(ref);
     return ref;
 }
 
@@ -547,14 +482,14 @@ static struct bias bias_of(const struct gathered *row, uint64_t columns)
     return bias;
 }
 
-/* Computes what was made of a reference before this changes; an epilogue, whose product does not change with it, itself; and
- * has values instead of raw elements. */
+/* Computes what was made of a reference before this changes; and the reference itself, unless it is a product, which can take
+ * the change. */
 static void settle(struct reference *ref)
 {
     if (ref->epilogued)
-        product_evaluate(ref->epilogued);
-    if (ref->epilogue || ref->raw)
-        product_evaluate(ref);
+        deferred_evaluate(ref->epilogued);
+    if (!ref->product)
+        deferred_evaluate(ref);
 }
 
 void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t line)
@@ -575,7 +510,7 @@ void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t
         ref->product->bias = bias;
         return (void)reference_end(ref);
     }
-    product_evaluate(ref);
+    deferred_evaluate(ref);
     ref->exact &= !dtype_is_float(ref->dtype);
     if (!ref->error)
         ref->error = reference_errors(ref->elements, !ref->exact);
@@ -599,6 +534,8 @@ void kb_ref_relu_at(kb_ref ref, const char *file, uint32_t line)
 void kb_ref_unrounded_at(kb_ref ref, const char *file, uint32_t line)
 {
     (void)file, (void)line;
+    if (ref && ref->epilogued)
+        deferred_evaluate(ref->epilogued);
     if (ref)
-        settle(ref), ref->stored = true;
+        ref->stored = true;
 }

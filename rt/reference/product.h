@@ -1,9 +1,8 @@
-/* product.h: references of gemms. A large one is kept as its operands, and computed in panels of rows when it is compared
- * with a tensor, or whole when another reference needs its values. */
+/* product.h: references of gemms. A large one is deferred: kept as its operands. */
 #ifndef KB_PRODUCT_H
 #define KB_PRODUCT_H
 
-#include "reference.h"
+#include "deferred.h"
 
 /* The patches of images, one in each row of a matrix: those of the output's positions, row by row of the image. A position
  * outside the image is 0. */
@@ -45,30 +44,13 @@ struct product {
     bool relu;
 };
 
-/* Computes the values and errors of a reference that is a product, or an epilogue of one, or converts its raw elements; does
- * nothing to others. */
-void product_evaluate(struct reference *ref);
-
-/* Frees a reference's product or epilogue, if it has one. */
-void product_drop(struct reference *ref);
-
-/* The rows that are computed at once: a panel of C, which never crosses matrices of a batch. */
+/* The rows that are computed at once: a panel of C. */
 enum { PRODUCT_ROWS = 256 };
-uint64_t product_panels(const struct reference *ref);
-
-struct product_panel {
-    uint64_t row, rows;
-};
-
-struct product_panel product_panel(const struct reference *ref, uint64_t i);
 
 /* Copies elements of an operand out, one after another. */
 void matrix_values(const struct matrix *m, uint64_t first, uint64_t count, double *to);
 
 /* Copies the panel's rows of the first operand out. */
-void product_rows(const struct product *product, struct product_panel panel, double *to);
-
-/* Computes a panel: rows x columns values, and their errors, which exact references do not have. Several threads may call. */
-void product_compute(const struct reference *ref, struct product_panel panel, double *value, float *error);
+void product_rows(const struct product *product, struct row_panel panel, double *to);
 
 #endif

@@ -90,7 +90,7 @@ static void project_b(struct projection *p)
 struct projection *projection_new(const struct reference *ref, enum dtype dtype)
 {
     const struct product *product = ref->product;
-    if (!product || ref->epilogue || product->relu || product->a.error || product->b.error || !dtype_is_float(ref->dtype) ||
+    if (!product || product->relu || product->a.error || product->b.error || !dtype_is_float(ref->dtype) ||
         !dtype_is_float(dtype) || error_mode != ERRORS_STATISTICAL)
         return NULL;
     struct projection *p = reference_alloc(1, sizeof *p);
@@ -119,7 +119,7 @@ static double block_limit(const struct projection *p, double a_terms, double b_t
     return 6 * (stored + error_allowance(sqrt(summed)));
 }
 
-bool projection_passes(const struct projection *p, struct product_panel panel, const double *got,
+bool projection_passes(const struct projection *p, struct row_panel panel, const double *got,
                        struct projected *found, void (*limit)(double limit, uint64_t columns, void *arg), void *arg)
 {
     const struct product *product = p->product;

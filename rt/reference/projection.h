@@ -24,7 +24,7 @@ struct projected {
 };
 
 /* Whether a panel passes: rows x columns elements of C as they are. Several threads may call. */
-bool projection_passes(const struct projection *projection, struct product_panel panel, const double *got,
+bool projection_passes(const struct projection *projection, struct row_panel panel, const double *got,
                        struct projected *found, void (*limit)(double limit, uint64_t columns, void *arg), void *arg);
 
 #endif

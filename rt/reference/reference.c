@@ -15,13 +15,13 @@
 #include "common/arena.h"
 #include "common/path_error.h"
 #include "datapass/exec.h"
+#include "deferred.h"
 #include "expect.h"
 #include "host/host.h"
 #include "host/npy.h"
 #include "kb/arith.h"
 #include "machine/tiling.h"
 #include "oplog/oplog.h"
-#include "product.h"
 
 double reference_seconds;
 
@@ -84,7 +84,7 @@ void reference_reset(void)
 {
     verifications = NULL;
     for (struct reference *ref = all.newest; ref; ref = ref->older)
-        free(ref->value), free(ref->error), free(ref->raw), product_drop(ref);
+        free(ref->value), free(ref->error), free(ref->raw), deferred_drop(ref);
     all.newest = NULL;
     reference_seconds = 0;
 }
@@ -189,12 +189,21 @@ static void store_batch(uint64_t first, uint64_t count, void *arg)
     reference_store_errors(s->ref, s->ref->value + first, before, s->error + first, count);
 }
 
+/* `before` and `error` may be one array. */
+VECTOR_BODY void add_rounding_in(enum error_mode mode, enum dtype dtype, const double *restrict value, const float *before, float *error,
+                                 uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        error[i] = (float)error_root_in(mode, error_power_in(mode, (double)before[i]) + rounding_power_in(mode, dtype, value[i]));
+}
+ERROR_FUNCTION(add_rounding, (enum dtype dtype, const double *value, const float *before, float *error, uint64_t count),
+               (dtype, value, before, error, count))
+
 void reference_store_errors(const struct reference *ref, const double *value, const float *before, float *error, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        double power = before ? error_power((double)before[i]) : 0;
-        error[i] = (float)error_root(power + rounding_power(ref->dtype, value[i]));
-    }
+    if (!before)
+        memset(error, 0, count * sizeof *error);
+    add_rounding(ref->dtype, value, before ? before : error, error, count);
 }
 
 static float *stored_errors(const struct reference *ref)
@@ -208,7 +217,7 @@ struct gathered gather(struct call_site call, struct kb_values from)
 {
     struct gathered g = gathered_shape(call, from);
     if (from.ref) {
-        product_evaluate(from.ref);
+        deferred_evaluate(from.ref);
         g.value = from.ref->value;
         bool rounds = !g.exact && !from.ref->stored;
         if (rounds)
@@ -252,13 +261,6 @@ void gathered_copy(const struct gathered *g, uint64_t first, uint64_t count, dou
         memcpy(to, values, count * sizeof *to);
 }
 
-double *gathered_place(struct gathered *g)
-{
-    double *place = g->own_value;
-    g->own_value = NULL;
-    return place ? place : reference_alloc(g->elements, sizeof *place);
-}
-
 void gathered_make_own(struct gathered *g)
 {
     if (!g->own_value) {
@@ -282,7 +284,7 @@ void gathered_free(struct gathered *g)
 
 struct gathered gather_floats(struct call_site call, struct kb_values from)
 {
-    struct gathered g = gather(call, from);
+    struct gathered g = gather_raw(call, from);
     if (!dtype_is_float(g.dtype))
         misuse_of(call, "'%s' is of %s; floats are needed", g.name, dtype_words[g.dtype]);
     return g;

@@ -10,11 +10,16 @@
 #include "store/tensor.h"
 
 struct product;
-struct epilogue;
+struct reference;
+struct row_panel;
+
+/* Computes a panel of a deferred reference: rows x columns values, and their errors, which exact references do not have. Several
+ * threads may call. */
+typedef void compute_panel(const struct reference *ref, struct row_panel panel, double *value, float *error);
 
 /* Values in f64, row-major, with their errors, before they are rounded to be stored. With --data off there are none:
- * only the shape and dtype are known, and checked. A large gemm is a product (product.h) until its values are needed, and so
- * is what one op makes of each of its elements (epilogue.h). Elements of a tensor that were only moved remain as they are. */
+ * only the shape and dtype are known, and checked. A large gemm (product.h), a norm or softmax of a tensor, and what ops make of each
+ * element of these or of a tensor are deferred (deferred.h). Elements of a tensor that were only moved remain as they are. */
 struct reference {
     struct kb_dims dims;
     uint64_t elements, rows, columns;                   /* columns: the last axis; rows: all others together */
@@ -26,9 +31,12 @@ struct reference {
     double *value;
     float *error;                                       /* of each value (error.h); NULL: 0 */
     uint8_t *raw;                                       /* elements of a tensor, in its dtype; NULL: value and error are there */
-    struct product *product;                            /* NULL: value and error are there; with an epilogue, that of `of` */
-    struct epilogue *epilogue;                          /* NULL: this is the product itself */
-    struct reference *of, *epilogued;                   /* the product that an epilogue is of; the epilogue's reference */
+    compute_panel *compute;                             /* of a deferred one; NULL: value and error are there, or raw */
+    void (*release)(void *from);
+    void *from;                                         /* what a deferred one is computed from */
+    uint64_t matrix_rows, panel_rows;                   /* of a deferred one: of a matrix of a batch; that are computed at once */
+    struct product *product;                            /* `from`, if it is a product */
+    struct reference *of, *epilogued;                   /* the deferred one that this one is an op on; the op on this one */
     struct reference *older;                            /* the one made before it */
 };
 
@@ -78,10 +86,6 @@ const double *gathered_values(const struct gathered *g, uint64_t first, uint64_t
 /* Copies them. */
 void gathered_copy(const struct gathered *g, uint64_t first, uint64_t count, double *to);
 
-/* An array for a result of as many elements: that of the operand's values, where nobody else has it, or a new one. The result
- * may overwrite an element when nobody reads it any more. */
-double *gathered_place(struct gathered *g);
-
 /* Copies values and errors of another reference, so that they can be changed. */
 void gathered_make_own(struct gathered *g);
 
@@ -93,7 +97,7 @@ void reference_store_errors(const struct reference *ref, const double *value, co
 
 void gathered_free(struct gathered *g);
 
-/* The same; misuse if they are not floats. */
+/* gather_raw; misuse if they are not floats. */
 struct gathered gather_floats(struct call_site call, struct kb_values from);
 
 /* Misuse unless there is one element for each column, or a single one if `one` is set. */

@@ -29,7 +29,7 @@ static kb_tensor given(const char *name, const char *what)
 
 static const double counted[] = {1, 2, 3, 4, 5, 6};
 
-/* What a product becomes by steps, a letter each: n: neg, m: times y, by rows; +: the sum with what it was before the last step,
+/* What a gemm or a product element by element becomes by steps, a letter each: n: neg, m: times y, by rows; +: the sum with what it was before the last step,
  * b, r: the product itself gets a bias of y, or relu, after what was made of it; B, R: the last step's result does. */
 static kb_ref steps(kb_ref product, const char *how, kb_tensor y)
 {
@@ -60,6 +60,7 @@ static kb_ref reference(const char *what, const char *op, kb_tensor x, kb_tensor
     if (!strcmp(what, "where")) return kb_ref_where(x, y, z);
     if (!strcmp(what, "gemm")) return kb_ref_gemm(x, y);
     if (!strcmp(what, "steps")) return steps(kb_ref_gemm(x, y), op, z);
+    if (!strcmp(what, "scaled_steps")) return steps(kb_ref_binary("mul", x, y), op, z);
     if (!strcmp(what, "gemm_at")) return kb_ref_gemm(kb_ref_transpose(x), y);
     if (!strcmp(what, "gemm_bt")) return kb_ref_gemm(x, kb_ref_transpose(y));
     if (!strcmp(what, "conv2d")) {                      /* op: height, kernel, stride and pad */
