@@ -564,32 +564,44 @@ static uint16_t row_reduction_of(struct call_site call, const char *name)
     misuse_of(call, "there is no reduction '%s'; add, mul, min and max are", name);
 }
 
-/* What is known of a column so far: a sum, and the powers of the rows' errors and of their elements; or a product, and the
+/* What is known of columns so far: a sum, and the powers of the rows' errors and of their elements; or a product, and the
  * power of its error relative to it. */
-struct column {
-    double value, own, powers;
+struct column_sums {
+    double *value, *own, *powers;
 };
 
-static void join_row(struct column *c, uint16_t op, enum dtype dtype, double y, double y_power)
+/* Adds a row, with the powers of its errors. */
+VECTOR_BODY void add_row_in(enum error_mode mode, const double *restrict row, const double *restrict row_power,
+                            double *restrict value, double *restrict own, double *restrict powers, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        value[i] += row[i];
+        own[i] += row_power[i];
+        powers[i] += error_power_in(mode, row[i]);
+    }
+}
+ERROR_FUNCTION(add_row, (const double *row, const double *row_power, double *value, double *own, double *powers, uint64_t count),
+               (row, row_power, value, own, powers, count))
+
+static void join_row(const struct column_sums *c, uint16_t op, enum dtype dtype, const double *row, const double *row_power, uint64_t count)
 {
     const struct evaluator *join = evaluator_of(op, RELATION_eq);
-    double before = c->value;
-    c->value = op == OP_add ? c->value + y : join->value(c->value, y, 0);
-    c->powers += error_power(y);
-    if (op == OP_add)
-        c->own += y_power;
-    else if (op == OP_mul)
-        c->own += (y_power > 0 ? y_power / error_power(y) : 0) + rounding_power(dtype, 1);
-    else if (c->value != before)
-        c->own = y_power;
+    for (uint64_t i = 0; i < count; i++) {
+        double before = c->value[i];
+        c->value[i] = join->value(before, row[i], 0);
+        if (op == OP_mul)
+            c->own[i] += (row_power[i] > 0 ? row_power[i] / error_power(row[i]) : 0) + rounding_power(dtype, 1);
+        else if (c->value[i] != before)
+            c->own[i] = row_power[i];
+    }
 }
 
 /* The power of the error of a column of `rows` rows. */
-static double column_power(const struct column *c, uint16_t op, enum dtype dtype, double rows)
+static double column_power(const struct column_sums *c, uint64_t i, uint16_t op, enum dtype dtype, double rows)
 {
     if (op == OP_add)
-        return c->own + accumulation_power(dtype, rows, c->value, c->powers);
-    return op == OP_mul ? c->own * error_power(c->value) : c->own;
+        return c->own[i] + accumulation_power(dtype, rows, c->value[i], c->powers[i]);
+    return op == OP_mul ? c->own[i] * error_power(c->value[i]) : c->own[i];
 }
 
 struct row_reduction {
@@ -606,28 +618,24 @@ static void reduce_columns(uint64_t first, uint64_t count, void *reduction)
     const struct row_reduction *r = reduction;
     const struct gathered *from = r->from;
     uint64_t rows = from->dims.size[0], columns = from->dims.size[1];
-    struct column *all = reference_alloc(count, sizeof *all);
-    double *values = reference_scratch(count, sizeof *values);
-    const double *row_values = gathered_values(from, first, count, values);
+    double *row = reference_scratch(4 * count, sizeof *row), *row_power = row + count;
+    struct column_sums all = {r->value + first, row_power + count, row_power + 2 * count};
+    copy_row(from, first, count, all.value, all.own);
     for (uint64_t i = 0; i < count; i++) {
-        double value = row_values[i];
-        all[i] = (struct column){value, gathered_power(from, first + i), error_power(value)};
+        all.powers[i] = error_power(all.value[i]);
         if (r->op == OP_mul)
-            all[i].own = all[i].own > 0 ? all[i].own / all[i].powers : 0;
+            all.own[i] = all.own[i] > 0 ? all.own[i] / all.powers[i] : 0;
     }
-    for (uint64_t row = 1; row < rows; row++) {
-        uint64_t at = row * columns + first;
-        row_values = gathered_values(from, at, count, values);
-        for (uint64_t i = 0; i < count; i++)
-            join_row(&all[i], r->op, from->dtype, row_values[i], gathered_power(from, at + i));
+    for (uint64_t i = 1; i < rows; i++) {
+        copy_row(from, i * columns + first, count, row, row_power);
+        if (r->op == OP_add)
+            add_row(row, row_power, all.value, all.own, all.powers, count);
+        else
+            join_row(&all, r->op, from->dtype, row, row_power, count);
     }
-    for (uint64_t i = 0; i < count; i++) {
-        r->value[first + i] = all[i].value;
-        if (r->error)
-            r->error[first + i] = (float)error_root(column_power(&all[i], r->op, from->dtype, (double)rows));
-    }
-    free(all);
-    free(values);
+    for (uint64_t i = 0; r->error && i < count; i++)
+        r->error[first + i] = (float)error_root(column_power(&all, i, r->op, from->dtype, (double)rows));
+    free(row);
 }
 
 static void reduce_integers(const struct gathered *from, uint16_t op, double *value)
