@@ -195,19 +195,26 @@ def gemms(program):
         x, y = drawn(dtype, (2, 5, 7)), drawn(dtype, (2, 7, 3))
         made = [math.fsum(x.at(b, i, p) * y.at(b, p, j) for p in range(7)) for b, i, j in indices((2, 5, 3))]
         compare(program, "gemm", Array(out.dtype, (2, 5, 3), made), f"two gemms of {dtype}", x=x, y=y)
+    x = drawn("f16", (2, 3, 5))
+    made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
+    compare(program, "transpose", Array("f16", (2, 5, 3), made), "transpose of the last two of three axes", x=x)
+
+
+def slices(program):
+    """Products of operands narrower than f32 are added up from slices of k."""
     for dtype in ("f16", "bf16", "i8"):                 # more terms than are added up at once
         x, y = drawn(dtype, (3, 1100)), drawn(dtype, (1100, 600))
         compare(program, "gemm", Array("i32" if dtype == "i8" else dtype, (3, 600), product(x, y)), f"1,100 terms of {dtype}",
                 x=x, y=y)
     x, y = (Array("i8", shape, [random.randrange(100, 128) for _ in range(12000)]) for shape in ((4, 3000), (3000, 4)))
     compare(program, "gemm", Array("i32", (4, 4), product(x, y)), "large sums of i8", x=x, y=y)
+    for terms in (131071, 131072, 140000):              # of 2^14: the largest sum that fits, and sums that wrap
+        x, y = Array("i8", (1, terms), [-128] * terms), Array("i8", (terms, 1), [-128] * terms)
+        compare(program, "gemm", Array("i32", (1, 1), [wrap("i32", terms << 14)]), f"{terms} products of -128", x=x, y=y)
     x, y = Array("bf16", (1, 3), [1e30, 1e30, 2]), Array("bf16", (3, 1), [1e30, -1e30, 3])
     ended, check = verdict(program, "gemm", Array("bf16", (1, 1), [6]), ["x=" + x.save("x"), "y=" + y.save("y")])
     ok("TOO WEAK" in ended.stdout and check["max_err"] == 0 and check["rms"] == 6,
        "products beyond the range of f32 that cancel are added up in f64; their bounds are weak", ended.said)
-    x = drawn("f16", (2, 3, 5))
-    made = [x.at(i, k, j) for i, j, k in indices((2, 5, 3))]
-    compare(program, "transpose", Array("f16", (2, 5, 3), made), "transpose of the last two of three axes", x=x)
 
 
 def convolved(x, w, height, kernel_h, kernel_w, stride, pad):
@@ -473,7 +480,8 @@ def main():
     random.seed(7)
     formulas()
     small = small_machine("refs", KERNELS)
-    for part in (unary, binary, gemms, convolutions, reductions, norms, conversions, rows, chains, epilogues, deferred, heads, infinities, wrong):
+    for part in (unary, binary, gemms, convolutions, reductions, norms, conversions, rows, chains, epilogues, heads, infinities, wrong, slices,
+                 deferred):
         part(small)
 
 

@@ -313,7 +313,8 @@ static void multiply(const struct product *p, struct row_panel panel, double *va
         multiply_doubles(p, panel, value);
     if (error)
         panel_errors(p, panel, value, error);
-    for (uint64_t i = 0; i < panel.rows * p->columns && !dtype_is_float(p->a.dtype); i++)
+    bool wraps = !dtype_is_float(p->a.dtype) && p->depth > INT32_MAX >> 14;     /* a product of i8 is at most 2^14 */
+    for (uint64_t i = 0; i < panel.rows * p->columns && wraps; i++)
         value[i] = dtype_wrapped(DTYPE_i32, (int64_t)value[i]);
 }
 
