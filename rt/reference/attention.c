@@ -6,7 +6,7 @@
  * rescale its sums when a larger score comes (online softmax). The error of a result is that of the weights, by sgemm,
  * which do not move a mean of equal values; what a row has in common; and the accumulation in f32.
  *
- * Operands narrower than f32 are multiplied in slices (slices.h). Weights are rounded to f32 for it, which is less than a rounding
+ * Operands narrower than f32 are multiplied in slices (slices.h), unless there are few queries. Weights are rounded to f32 for it, which is less than a rounding
  * of a slice's sum. */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +32,7 @@ struct keys {
     uint64_t at;                                        /* of the first element of K and of V */
     double *k, *v;                                      /* keys x d */
     double *terms, *errors;                             /* of each key: roots of sums of squares of powers */
-    float *single_k;                                    /* K in f32; NULL: its rows are not narrow */
+    float *single_k;                                    /* K in f32, if all are narrow */
     float *parts;                                       /* keys x PARTS x d, each part over its unit */
     double unit[PARTS];
     double *value_terms;                                /* sums of squares of V's powers by column, before each block */
@@ -41,7 +41,7 @@ struct keys {
 struct heads {
     struct kb_attention how;
     struct gathered q, k, v;
-    bool narrow;                                        /* all of them are narrower than f32, and multiplied in slices */
+    bool narrow;                                        /* all of them are narrower than f32, of many queries: multiplied in slices */
     uint64_t queries, keys, d;                          /* of a head: rows of Q, of K and V; columns */
     uint64_t group;                                     /* heads that share K and V */
     uint64_t done, panels;                              /* of all heads; panels of a group */
@@ -351,8 +351,10 @@ static void attend_all(struct heads *h)
 {
     struct keys *keys = &h->shared;
     blas_open();
-    h->narrow = dtype_bytes[h->q.dtype] <= 2 && dtype_bytes[h->k.dtype] <= 2 && dtype_bytes[h->v.dtype] <= 2;
+    enum { FEW = 32 };                                  /* queries, for which copies of K take longer than they save */
     h->group = h->how.heads / h->how.kv_heads;
+    h->narrow = dtype_bytes[h->q.dtype] <= 2 && dtype_bytes[h->k.dtype] <= 2 && dtype_bytes[h->v.dtype] <= 2 &&
+                h->group * h->queries >= FEW;
     h->panels = kb_ceil_div(h->group * h->queries, QUERY_PANEL);
     keys->k = reference_alloc(2 * h->keys * h->d, sizeof *keys->k);
     keys->v = keys->k + h->keys * h->d;

@@ -44,18 +44,34 @@ static double whole(uint64_t bits)
 }
 
 /* In [0, 1). */
+static double unit_of(uint64_t x)
+{
+    return whole(mix(x) >> 11) * 0x1p-53;
+}
+
+/* Element i of a tensor. */
+static const uint64_t STEP = UINT64_C(0xd1342543de82ef95);
+
 static double unit(uint64_t key, uint64_t i)
 {
-    return whole(mix(key ^ i * UINT64_C(0xd1342543de82ef95)) >> 11) * 0x1p-53;
+    return unit_of(key ^ i * STEP);
 }
 
 VECTOR_BODY void uniform_body(uint64_t key, uint64_t position, double low, double width, double *to, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] = low + width * unit(key, position + i);
+    uint64_t step = position * STEP;                    /* added up, because vectors of 64 bits are slow to multiply */
+    for (size_t i = 0; i < count; i++, step += STEP)
+        to[i] = low + width * unit_of(key ^ step);
 }
 VECTOR_FUNCTION(uniform, (uint64_t key, uint64_t position, double low, double width, double *to, size_t count),
                 (key, position, low, width, to, count))
+
+VECTOR_BODY void round_down_body(double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = floor(values[i]);
+}
+VECTOR_FUNCTION(round_down, (double *values, size_t count), (values, count))
 
 static double normal(uint64_t key, uint64_t i)
 {
@@ -72,8 +88,8 @@ static void random_values(const struct writer *w, uint64_t position, double *to,
         return;
     }
     uniform(w->key, position, f->x, f->y - f->x, to, count);
-    for (size_t i = 0; i < count && !dtype_is_float(f->tensor->dtype); i++)
-        to[i] = floor(to[i]);
+    if (!dtype_is_float(f->tensor->dtype))
+        round_down(to, count);
 }
 
 static struct writer writer_of(const struct fill *fill)
