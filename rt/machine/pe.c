@@ -14,29 +14,15 @@ uint32_t pe_number(const struct pe *pe)
     return pe - kb_pe;
 }
 
-/* Writes a word and a number; returns the end of what it has written. */
-static char *numbered(char *to, const char *word, uint32_t number)
-{
-    char digits[12], *first = digits + sizeof digits;
-    do
-        *--first = (char)('0' + number % 10);
-    while (number /= 10);
-    size_t letters = strlen(word), count = (size_t)(digits + sizeof digits - first);
-    memcpy(to, word, letters);
-    memcpy(to + letters, first, count);
-    return to + letters + count;
-}
-
-/* A pattern of targets is held against all names, once for each target of each launch: printf would take ten times as long. */
 const char *pe_name(const struct pe *pe)
 {
     static char names[4][48];
     static unsigned turn;
     char *name = names[turn++ % 4];
     uint32_t number = pe_number(pe), cube = number / kb_shape.pes;
-    char *end = numbered(name, "sip", cube / kb_shape.cubes);
-    end = numbered(end, ".cube", cube % kb_shape.cubes);
-    *numbered(end, ".pe", number % kb_shape.pes) = 0;
+    char *end = name_numbered(name, "sip", cube / kb_shape.cubes);
+    end = name_numbered(end, ".cube", cube % kb_shape.cubes);
+    *name_numbered(end, ".pe", number % kb_shape.pes) = 0;
     return name;
 }
 

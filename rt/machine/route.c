@@ -3,9 +3,9 @@
  * A way takes hops: inside a cube by kb_route; from cube to cube by kb_cube_route; from SIP to SIP by kb_shape.chips if
  * the way goes over these, else out of a SIP by the attachment nearest to the cube where the way begins, and into a SIP by
  * the one nearest to the cube where it ends. */
+#define _GNU_SOURCE                                     /* mempcpy, stpcpy */
 #include "route.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct place rank_place(uint32_t rank)
@@ -35,42 +35,48 @@ static const char *kind_name(enum node_kind kind)
     return names[kind];
 }
 
-static void name_in_cube(char *out, size_t room, const struct cube_node *node)
+/* A pattern of targets is held against the names of all PEs, once for each target of each launch, and a timeline names all nodes
+ * and links: printf would take ten times as long. */
+char *name_numbered(char *to, const char *word, uint32_t number)
+{
+    char digits[12], *first = digits + sizeof digits;
+    do
+        *--first = (char)('0' + number % 10);
+    while (number /= 10);
+    return mempcpy(stpcpy(to, word), first, (size_t)(digits + sizeof digits - first));
+}
+
+/* Returns the end of the name, behind which there is no 0. */
+static char *name_in_cube(char *to, const struct cube_node *node)
 {
     uint32_t routers = kb_shape.noc_rows * kb_shape.noc_cols, router = node->index % routers;
     switch (node->kind) {
     case NODE_router:
-        if (node->index >= routers)
-            snprintf(out, room, "noc.p%u.r%uc%u", node->index / routers, router / kb_shape.noc_cols, router % kb_shape.noc_cols);
-        else
-            snprintf(out, room, "noc.r%uc%u", router / kb_shape.noc_cols, router % kb_shape.noc_cols);
-        break;
+        to = node->index >= routers ? name_numbered(to, "noc.p", node->index / routers) : stpcpy(to, "noc");
+        return name_numbered(name_numbered(to, ".r", router / kb_shape.noc_cols), "c", router % kb_shape.noc_cols);
     case NODE_port:
-        snprintf(out, room, "port.%c", "nesw"[node->index]);
-        break;
+        to = stpcpy(to, "port.");
+        *to = "nesw"[node->index];
+        return to + 1;
     case NODE_hbm_ctrl:
-        snprintf(out, room, "hbm_ctrl.pe%u", node->index);
-        break;
+        return name_numbered(to, "hbm_ctrl.pe", node->index);
     default:
-        if (node->kind < NODE_router)
-            snprintf(out, room, "%s", kind_name(node->kind));
-        else
-            snprintf(out, room, "pe%u.%s", node->index, kind_name(node->kind));
+        if (node->kind > NODE_router)
+            to = stpcpy(name_numbered(to, "pe", node->index), ".");
+        return stpcpy(to, kind_name(node->kind));
     }
 }
 
 const char *place_name(struct place place)
 {
     static char name[96];
-    char part[64];
-    if (place.cube != OUTSIDE) {
-        name_in_cube(part, sizeof part, &kb_cube_nodes[place.node]);
-        snprintf(name, sizeof name, "sip%u.cube%u.%s", place.sip, place.cube, part);
-    } else if (place.node < SYSTEM_NODES) {
-        snprintf(name, sizeof name, "%s", kind_name(place.node));
-    } else {
-        snprintf(name, sizeof name, "sip%u.%s", place.sip, kind_name(place.node));
-    }
+    char *end = name;
+    if (place.cube != OUTSIDE)
+        end = stpcpy(name_numbered(name_numbered(end, "sip", place.sip), ".cube", place.cube), ".");
+    else if (place.node >= SYSTEM_NODES)
+        end = stpcpy(name_numbered(end, "sip", place.sip), ".");
+    end = place.cube != OUTSIDE ? name_in_cube(end, &kb_cube_nodes[place.node]) : stpcpy(end, kind_name(place.node));
+    *end = 0;
     return name;
 }
 

@@ -36,6 +36,9 @@ static inline uint32_t place_rank(struct place place)
 
 struct place rank_place(uint32_t rank);
 
+/* Writes a part of a name, a word and a number. Returns the end of what it has written. */
+char *name_numbered(char *to, const char *word, uint32_t number);
+
 /* "sip0.cube3.pe5.pe_dma": the node's dotted path, in a buffer that the next call overwrites. */
 const char *place_name(struct place place);
 

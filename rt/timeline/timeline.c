@@ -804,12 +804,21 @@ static uint32_t node_text(uint32_t rank)
     return *text;
 }
 
-/* The name of a node within its cube, in the arena. */
+/* The name of a node within its cube, in a buffer that the next call overwrites. */
 static RARE const char *name_in_cube(struct place place)
 {
     const char *name = place_name(place), *after = place.cube == OUTSIDE ? NULL : strstr(name, ".cube");
     after = after ? strchr(after + 1, '.') : NULL;
-    return arena_printf("%s", after ? after + 1 : name);
+    return after ? after + 1 : name;
+}
+
+/* "noc.r0c1 -> port.e", in the arena. */
+static RARE const char *link_name(struct link_ends ends)
+{
+    char name[256], *end = stpcpy(stpcpy(name, name_in_cube(ends.from)), " -> ");
+    bool inside = place_cube(ends.from) == place_cube(ends.to) && ends.from.cube != OUTSIDE;
+    end = stpcpy(end, inside ? name_in_cube(ends.to) : place_name(ends.to));
+    return arena_text(name, (size_t)(end - name));
 }
 
 static RARE struct lane_place resource_place(enum resource_kind kind, uint64_t number)
@@ -817,10 +826,7 @@ static RARE struct lane_place resource_place(enum resource_kind kind, uint64_t n
     switch (kind) {
     case RESOURCE_LINK: {
         struct link_ends ends = link_ends(number);
-        bool inside = place_cube(ends.from) == place_cube(ends.to) && ends.from.cube != OUTSIDE;
-        const char *from = name_in_cube(ends.from);
-        const char *to = inside ? name_in_cube(ends.to) : arena_printf("%s", place_name(ends.to));
-        return (struct lane_place){links_track(ends.from), (uint32_t)number, arena_printf("%s -> %s", from, to)};
+        return (struct lane_place){links_track(ends.from), (uint32_t)number, link_name(ends)};
     }
     case RESOURCE_PSEUDO_CHANNEL: {
         struct place slice = slice_place(number / kb_attrs.hbm_ctrl_pcs);
@@ -829,7 +835,7 @@ static RARE struct lane_place resource_place(enum resource_kind kind, uint64_t n
     }
     case RESOURCE_HBM_MODEL:
         return (struct lane_place){memories_track(place_cube(slice_place(number))), (uint32_t)number,
-                                   name_in_cube(slice_place(number))};
+                                   arena_printf("%s", name_in_cube(slice_place(number)))};
     case RESOURCE_SRAM_READ: return (struct lane_place){memories_track(number), 0, "sram read"};
     case RESOURCE_SRAM_WRITE: return (struct lane_place){memories_track(number), 0, "sram write"};
     case RESOURCE_SRAM_MODEL: return (struct lane_place){memories_track(number), 0, "sram"};
