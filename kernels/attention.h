@@ -129,7 +129,8 @@ static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i,
     return kb_max(compute_ps, 3 * dma_ps);              /* loads wait for their first bytes and for other PEs' loads */
 }
 
-/* An estimate of the time of the slowest member of a team. It ends early once it is at least most_ps. */
+/* An estimate of the time of the slowest member of a team. If that is most_ps or more, the estimate may be too short, but not less
+ * than most_ps. */
 static inline uint64_t attention_team_ps(const struct attention *a, uint64_t tile, uint64_t members, uint64_t most_ps)
 {
     uint64_t longest_ps = 0, blocks = attention_blocks(a), ops = attention_ops();

@@ -360,7 +360,8 @@ static uint64_t loaded_elements(const struct conv_args *arg, uint64_t first, uin
 }
 
 /* An estimate of the time of a PE with `rows` output rows: its loads in their order, each after its buffer is computed, and
- * the array after each load; the memory at least for all that is read and written. It ends early once it is at least most_ps. */
+ * the array after each load; the memory at least for all that is read and written. If that is most_ps or more, it may
+ * be too short, but not less than most_ps. */
 static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_dtype out, uint64_t rows, uint64_t most_ps)
 {
     const struct conv *conv = &arg->conv;
@@ -369,7 +370,7 @@ static uint64_t estimate(const struct conv_args *arg, enum kb_dtype in, enum kb_
     uint64_t written = rows * conv->out_w * conv->filters * kb_dtype_bytes(out);
     uint64_t fixed_ps = kb_attrs.pe_dma_overhead_ps + kb_attrs.hbm_ctrl_access_ps, line_bytes = line_elements(conv) * size;
     uint64_t memory_ps = kb_memory_ps(kb_main_memory(), read, written);
-    for (uint64_t filter = 0; filter < conv->filters && memory_ps < most_ps; filter += arg->panel)
+    for (uint64_t filter = 0; filter < conv->filters && kb_max(memory_ps, array_ps) < most_ps; filter += arg->panel)
         for (uint64_t row = 0; row < rows && array_ps < most_ps; number++) {
             struct slab slab = slab_at(arg, 0, row, rows);
             uint64_t m = slab_rows(slab) * conv->out_w, weights_ps = 0;

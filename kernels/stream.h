@@ -135,7 +135,7 @@ static inline uint64_t stream_slowest_ps(const struct stream *s, uint64_t block)
     return kb_max(slowest, stream_math_ps(s, blocks * s->ops, all));
 }
 
-/* The same of the first load, before that, and of the last block, after it. */
+/* An estimate of the rest: the first load goes before, the ops and the stores of the last block go after. */
 static inline uint64_t stream_ends_ps(const struct stream *s, uint64_t block)
 {
     uint64_t last = s->even ? block : block / STREAM_TAPER;

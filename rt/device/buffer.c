@@ -113,11 +113,11 @@ void buffer_read(const struct call *call, const struct view *view, void *to)
     view_each_run(view, copy_run, &(struct data_cursor){call, view->memory, to});
 }
 
-bool buffer_is_zero(const struct call *call, const struct view *view)
+bool buffer_known_zero(const struct call *call, const struct view *view)
 {
     hazards_check_read(call, view);
     oplog_settle(false, device_state(call->tl)->pe);
-    return contents_are_zero(view->memory, view->offset, view_span(view));
+    return contents_known_zero(view->memory, view->offset, view_span(view));
 }
 
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)

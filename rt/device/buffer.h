@@ -11,8 +11,8 @@ uint64_t buffer_alloc(const struct call *call, uint64_t bytes);
 /* Copies the elements of a view of this PE's TCM, as they are now, to `to`. PENDING_RESULT if some are not known yet. */
 void buffer_read(const struct call *call, const struct view *view, void *to);
 
-/* Whether it is known without reading them that all these elements are 0. */
-bool buffer_is_zero(const struct call *call, const struct view *view);
+/* Whether all these elements are known to be 0 without being read. Faults as buffer_read does, but for PENDING_RESULT. */
+bool buffer_known_zero(const struct call *call, const struct view *view);
 
 /* Frees all buffers of a kernel, and what tl_data returned. */
 void buffer_free_all(struct tl *tl);

@@ -56,6 +56,7 @@ void call_shape(const struct call *call, const char *what, const struct tl_shard
 {
     if (shard->rank < 1 || shard->rank > KB_RANK || shard->dtype >= DTYPES)
         call_error(call, "%s is not a valid shard: rank %u, dtype number %u", what, shard->rank, shard->dtype);
+    _Static_assert(KB_RANK == 4, "axes that a shard lacks have one index");
     *view = (struct view){.dtype = shard->dtype, .rank = shard->rank, .shape = {1, 1, 1, 1}};
     uint64_t elements = 1, last = 0, reach;             /* each stays below the size of the largest memory */
     for (uint32_t axis = 0; axis < shard->rank; axis++) {

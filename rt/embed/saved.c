@@ -1,7 +1,7 @@
 /* saved.c: a state is the pages of the image's variables and of its memory that are not 0.
  *
  * Between two calls nothing of the machine is on a stack of the program: kernels in flight are suspended on stacks that
- * are in the memory as well, so they are saved with the rest. All these pages point to one another, and go back to where
+ * are in the memory as well, or have none (launch/kernel.h), so they are saved with the rest. All these pages point to one another, and go back to where
  * they were: a state is one of the image that it was saved from, in this process or in one that fork() has made of it.
  *
  *     struct state, { struct pages, their bytes } ..., by address

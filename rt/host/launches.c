@@ -65,7 +65,8 @@ struct launch_part launches_part(const struct kb_part *part)
     if (part->kernel->arg_bytes)
         memcpy(arg, part->arg, part->kernel->arg_bytes);
     *start = (struct kernel_start){part->kernel, arg, races_on ? race_launched(part->pes.count) : NULL};
-    return (struct launch_part){part->kernel->name, device_run, start, part->pes.pe, part->pes.count, false};
+    return (struct launch_part){.program = part->kernel->name, .body = device_run, .arg = start,
+                                .pes = part->pes.pe, .count = part->pes.count};
 }
 
 _Static_assert((int)KB_START_CUBE == START_CUBE && (int)KB_START_FREE == START_FREE, "one enumeration for benches");

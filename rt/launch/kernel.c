@@ -28,9 +28,7 @@ static void kernel_body(void *arg)
 {
     struct tl *tl = arg;
     tl->waits = false;
-    if (!tl->returned)
-        tl->body(tl, tl->arg);
-    tl->returned = !tl->waits;
+    tl->body(tl, tl->arg);
     while (tl->first && !tl->waits)
         kernel_wait(tl, tl->first->number);
 }
@@ -67,11 +65,12 @@ static void kernel_run(struct tl *tl)
     all_kernels.running = NULL;
     if (end == COROUTINE_LOST)
         kernel_lost(tl);
-    if (end != COROUTINE_RETURNED)
+    bool returned = end == COROUTINE_RETURNED, stopped = tl->stackless && end == COROUTINE_SUSPENDED;
+    if (!returned && !stopped)
         return;
     coroutine_free(tl->coro);
     tl->coro = NULL;
-    if (!tl->waits)
+    if (returned && !tl->waits)
         kernel_end(tl);
 }
 
@@ -321,18 +320,16 @@ static void faulted(const struct command *command, enum fault code, enum node_ki
 
 static const struct submitter submitter = {completed, faulted};
 
-struct command *kernel_submit(struct tl *tl, const struct request *ask)
+/* Makes a command, before others run, whose calls may use the same `ask`. */
+static struct command *issue(struct tl *tl, const struct request *ask)
 {
-    struct command *command = tl->issued;
-    tl->issued = NULL;
-    if (!command) {
-        command = command_new(ask);                     /* before others run, whose calls may use the same `ask` */
-        pause(tl, KERNEL_SUBMITS, pe_cpu_issue_ps(tl->pe, ask->kind));
-        if (tl->waits) {
-            tl->issued = command;
-            return NULL;
-        }
-    }
+    struct command *command = command_new(ask);
+    pause(tl, KERNEL_SUBMITS, pe_cpu_issue_ps(tl->pe, ask->kind));
+    return command;
+}
+
+static struct command *submit(struct tl *tl, struct command *command)
+{
     command->ask.serial = tl->serial;
     command->pe = tl->pe;
     command->submitter = &submitter;
@@ -352,6 +349,21 @@ struct command *kernel_submit(struct tl *tl, const struct request *ask)
     tl->last = command;
     scheduler_submit(tl->pe, command);
     return command;
+}
+
+struct command *kernel_submit(struct tl *tl, const struct request *ask)
+{
+    return submit(tl, issue(tl, ask));
+}
+
+void kernel_issue(struct tl *tl, const struct request *ask)
+{
+    tl->issued = issue(tl, ask);
+}
+
+struct command *kernel_submit_issued(struct tl *tl)
+{
+    return submit(tl, tl->issued);
 }
 
 void kernels_reset(void)

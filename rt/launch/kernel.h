@@ -1,7 +1,7 @@
 /* kernel.h: a kernel on a PE: a coroutine that submits commands and waits.
  *
  * A stackless kernel has a stack only while it runs: its body returns in order to wait, and is called again when the kernel
- * goes on. So the programs of a stream share one stack, on however many PEs they run.
+ * goes on, also after its end until no command is left. So the programs of a stream share one stack, on however many PEs they run.
  *
  * The kernel's coroutine calls the functions of the first part. A submission takes pe_cpu's overhead; a wait takes no
  * time beyond that of what it waits for. */
@@ -46,11 +46,10 @@ struct tl {
     uint32_t serial;                                    /* number among all kernels of the run, from 1 on */
     bool stackless;
     bool waits;                                         /* of a stackless one: it has nothing to do before it is resumed */
-    bool returned;                                      /* its body has returned and does not wait */
     uint32_t step, part;                                /* where a stackless body goes on */
     struct command *first, *last;                       /* its commands that are not complete, by number */
     uint32_t commands;                                  /* submitted so far */
-    struct command *issued;                             /* by a stackless kernel: not submitted yet; or NULL */
+    struct command *issued;                             /* by a stackless kernel, and not submitted yet */
     struct call_site call;                              /* the last one of the device library; no name: none yet; of a
                                                            command stream the line alone, of its step */
     void (*began)(struct tl *tl), (*ended)(struct tl *tl);
@@ -78,9 +77,12 @@ static inline void kernel_calls(struct tl *tl, struct call_site call)
 }
 
 /* Waits for pe_cpu's overhead, checks the command and submits it. `ask` is copied before other kernels run. The command
- * lives until it is complete, which takes another event, or longer if somebody holds it. For a stackless kernel it returns
- * NULL, and the kernel waits; when it goes on, it calls again, with any `ask`. */
+ * lives until it is complete, which takes another event, or longer if somebody holds it. */
 struct command *kernel_submit(struct tl *tl, const struct request *ask);
+
+/* The same for a stackless kernel: after the first of these it waits for the overhead, then it calls the second one. */
+void kernel_issue(struct tl *tl, const struct request *ask);
+struct command *kernel_submit_issued(struct tl *tl);
 
 /* The kernel's command of a number that was submitted; NULL: it is complete. */
 struct command *kernel_command(const struct tl *tl, uint32_t number);

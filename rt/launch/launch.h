@@ -14,7 +14,7 @@ struct launch_part {
     const void *arg;
     const uint32_t *pes;                                /* over the machine, in any order; no PE in two parts */
     uint32_t count;
-    bool stackless;                                     /* as its kernels are */
+    bool stackless;                                     /* the body returns in order to wait (kernel.h) */
 };
 
 /* When the kernels of a launch begin. */

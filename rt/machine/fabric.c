@@ -218,7 +218,8 @@ uint64_t route_latency_ps(struct route *route)
     return route->latency_ps;
 }
 
-/* Whether the links of a request's way are those of the way back, in the other direction: they are as fast. */
+/* Whether the links of a request's way are those of the way back, in the other direction, which are as fast: answers of control
+ * take plane 0. */
 static bool goes_back(const struct route *request)
 {
     return request->way.direction == REQUEST && request->way.plane == 0 && !kb_shape.own_answers;

@@ -64,7 +64,8 @@ static struct launch_part *parts_of(const struct stream_launch *launch)
     struct launch_part *parts = arena_alloc(launch->count, sizeof *parts);
     for (uint32_t i = 0; i < launch->count; i++) {
         const struct stream_part *part = &launch->parts[i];
-        parts[i] = (struct launch_part){part->program->name, program_run, part->program, part->pes, part->count, true};
+        parts[i] = (struct launch_part){.program = part->program->name, .body = program_run, .arg = part->program,
+                                        .pes = part->pes, .count = part->count, .stackless = true};
     }
     return parts;
 }

@@ -19,7 +19,7 @@ uint64_t program_address(const struct stream_address *address, const struct pe *
                         address->pe == OWN ? own_pe : (uint32_t)address->pe, address->offset);
 }
 
-static void submit(struct tl *tl, const struct stream_step *step)
+static void issue(struct tl *tl, const struct stream_step *step)
 {
     struct request ask = step->ask;
     ask.line = step->line;
@@ -29,12 +29,12 @@ static void submit(struct tl *tl, const struct stream_step *step)
         ask.address[i] = program_address(&step->address[i], tl->pe);
         ask.virtual_address[i] = step->address[i].is_va && kb_attrs.pe_mmu_enabled;
     }
-    kernel_submit(tl, &ask);
+    kernel_issue(tl, &ask);
 }
 
-static void submitted(struct tl *tl, const struct stream_step *step)
+static void submit(struct tl *tl, const struct stream_step *step)
 {
-    const struct command *command = kernel_submit(tl, NULL);
+    const struct command *command = kernel_submit_issued(tl);
     if (step->blocks)
         kernel_wait(tl, command->number);
 }
@@ -54,9 +54,9 @@ static bool take(struct tl *tl, const struct stream_step *step)
         break;
     case STEP_COMMAND:
         if (tl->part == 0)
-            submit(tl, step);
+            issue(tl, step);
         else if (tl->part == 1)
-            submitted(tl, step);
+            submit(tl, step);
         tl->part++;
         break;
     }

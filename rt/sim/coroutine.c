@@ -8,6 +8,7 @@
  * pages when they take a large frame. Address sanitizer and valgrind are told of the stacks. */
 #include "coroutine.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -68,7 +69,7 @@ static struct {
     struct coroutine *current;                          /* that runs; NULL: none */
     uint64_t resumed;
     bool closed;                                        /* a switch ends the process */
-    bool protects;                                      /* guards are protected pages, not marked ones */
+    bool protects, marks;                               /* guards are protected pages; marked ones have proved to be guards */
 } coroutines;
 
 static size_t page_bytes(void)
@@ -81,11 +82,20 @@ static size_t guard_bytes(void)
     return 4 * page_bytes();
 }
 
-/* Marked pages (Linux 6.13) take half the time of protected ones, and all stacks can be one mapping. */
-static bool stack_guard(const struct coroutine *coro)
+/* Marks a guard (Linux 6.13): with a stack, that takes half the time of protecting pages, and all stacks can be one mapping. A
+ * system that knows no such mark may say that it has made it: the first one is looked at. */
+static bool guard_mark(const struct coroutine *coro)
 {
     enum { GUARD_INSTALL = 102 };                       /* MADV_GUARD_INSTALL, which older headers lack */
-    coroutines.protects = coroutines.protects || madvise(coro->mapping, guard_bytes(), GUARD_INSTALL);
+    if (coroutines.protects || madvise(coro->mapping, guard_bytes(), GUARD_INSTALL))
+        return false;
+    coroutines.marks = coroutines.marks || (access(coro->mapping, F_OK) && errno == EFAULT);
+    return coroutines.marks;
+}
+
+static bool stack_guard(const struct coroutine *coro)
+{
+    coroutines.protects = !guard_mark(coro);
     return !coroutines.protects || mprotect(coro->mapping, guard_bytes(), PROT_NONE) == 0;
 }
 
@@ -265,6 +275,9 @@ bool coroutine_announced(void)
 
 void coroutine_free(struct coroutine *coro)
 {
+#ifdef KB_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(coro->stack, coro->bytes);      /* its variables are gone */
+#endif
     coro->next = coroutines.unused;
     coroutines.unused = coro;
 }
@@ -272,10 +285,6 @@ void coroutine_free(struct coroutine *coro)
 void coroutine_reset(void)
 {
     coroutines.unused = coroutines.current = NULL;
-    for (struct coroutine *coro = coroutines.newest; coro; coro = coro->older) {
-#ifdef KB_ASAN
-        ASAN_UNPOISON_MEMORY_REGION(coro->stack, coro->bytes);  /* its variables are gone */
-#endif
+    for (struct coroutine *coro = coroutines.newest; coro; coro = coro->older)
         coroutine_free(coro);
-    }
 }

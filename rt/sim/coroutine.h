@@ -46,7 +46,7 @@ bool coroutines_guard(void);
 /* Whether this build has the address sanitizer, which is told of switches and reports traps itself. */
 bool coroutine_announced(void);
 
-/* Frees the stack of a coroutine that has returned. */
+/* Frees the stack of a coroutine that has returned, or that nobody resumes any more. */
 void coroutine_free(struct coroutine *coro);
 
 /* Frees the stacks of all coroutines, also of those that have not returned. */

@@ -312,7 +312,7 @@ static inline bool run_instant(struct event *events)
 }
 
 /* Runs to the end. Returns false if nothing is due any more and programs still wait. Apart from sim_run, whose setjmp
- * would keep its variables out of registers. */
+ * would keep its variables out of registers. Hot: a compiler takes what is called once for rare. */
 __attribute__((noinline, hot)) static bool run_instants(void)
 {
     struct event *events = event_take_round();

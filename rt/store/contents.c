@@ -321,10 +321,10 @@ bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
     return contents_maker(memory, offset, bytes, &first);
 }
 
-bool contents_are_zero(uint32_t memory, uint64_t offset, uint64_t bytes)
+bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
     apply_all();
-    return !store_range_is_used(memory, offset, bytes) && pieces_are_zero(map_of(memory, offset), offset, bytes);
+    return !store_range_is_used(memory, offset, bytes) && pieces_known_zero(map_of(memory, offset), offset, bytes);
 }
 
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)

@@ -31,8 +31,8 @@ struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, 
 /* Whether a range has a pending byte. */
 bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes);
 
-/* Whether it is known without reading them that all bytes of a range are 0, and none is pending. */
-bool contents_are_zero(uint32_t memory, uint64_t offset, uint64_t bytes);
+/* Whether all bytes of a range are known to be 0 without being read, and none is pending. */
+bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes);
 
 /* Copies bytes out of a memory, none of which is pending. */
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);

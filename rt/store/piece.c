@@ -338,7 +338,7 @@ void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes
     memset(out + (at - offset), 0, end - at);
 }
 
-bool pieces_are_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes)
+bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes)
 {
     uint64_t end = offset + bytes;
     if (bytes == 0)

@@ -57,8 +57,8 @@ extern struct interval_kind piece_kind;
 /* Copies the bytes of a range; pending ones count as zero. */
 void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes, void *to);
 
-/* Whether it is known without reading them that all bytes of a range are 0. */
-bool pieces_are_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes);
+/* Whether all bytes of a range are known to be 0 without being read. */
+bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes);
 
 /* Returns the maker of the first pending byte of a range, and which byte that is; NULL if none is pending. */
 struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first);

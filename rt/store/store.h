@@ -48,8 +48,10 @@ void store_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_of
 /* Copies bytes out of a memory, without making any addressable. */
 void store_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);
 
-/* Whether any byte was ever addressable; if none was, all are zero. Of a range likewise. */
+/* Whether any byte was ever addressable; if none was, all are zero. */
 bool store_is_used(void);
+
+/* Returns false only if no byte of a range was ever addressable. */
 bool store_range_is_used(uint32_t memory, uint64_t offset, uint64_t bytes);
 
 /* The room's reset (session/reset.c): every byte of every memory is zero, nothing is allocated, there are no references. */

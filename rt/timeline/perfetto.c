@@ -6,10 +6,10 @@
  * An event is built at its place in the buffer of the file. Nearly all lengths are below 128 and take one byte; an event
  * that is longer, for its many flows, is moved.
  *
- * The order of fields is one that compresses well, with a compressor that looks for four bytes where they were last. The
- * track and the time, which differ most from those of the event before, stand together. The flags come last, so that what
- * follows the time of a begin, which an end follows, differs from what follows that of an end. The first argument stands
- * before the name: mostly they are the number of a command and whose it is, which tell a message from others. */
+ * The order of fields is one that compresses well: the compressor looks for four bytes where it last met them. The track and
+ * the time, which differ most from those of the event before, stand together. The flags of a begin follow its time: otherwise
+ * the same bytes would follow the time of a begin and that of an end, whose next events differ. The first argument stands
+ * before the name: mostly that is the number of a command beside whose it is, and the pair is found again. */
 #include "perfetto.h"
 
 #include <endian.h>

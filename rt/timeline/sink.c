@@ -1,6 +1,7 @@
 /* sink.c: pieces are collected in a buffer, which grows until it is emptied: pieces also come from the stacks of kernels,
- * which are too small to compress on. ISA-L compresses in a sixth of the time that zlib takes. Of its levels the first has the
- * smallest table of what it has seen, which leaves the caches to the simulation; large blocks need few Huffman codes. */
+ * which are too small to compress on. ISA-L compresses in a sixth of the time that zlib takes. At level 1
+ * its table of what it has seen is small, which leaves the caches to the simulation, and files are 1 to 2.5 % larger than at
+ * level 2; with large blocks, few tables of Huffman codes are made. */
 #include "sink.h"
 
 #include <dlfcn.h>

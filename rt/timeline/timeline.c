@@ -40,6 +40,7 @@ struct lane {
     struct further *further;                            /* NULL: nothing has overlapped */
 };
 
+/* The ends stand apart from the lanes: a search for a lane that has ended reads little else. */
 struct further {
     struct ARRAY(struct lane *) lanes;
     struct ARRAY(uint64_t) end_ps;                      /* of the last slice of each */
@@ -264,6 +265,15 @@ static struct lane *lane_at(struct lane *lane, uint64_t begin_ps, uint64_t end_p
     return lane;
 }
 
+/* What is in a lane ends, maybe earlier than was thought. */
+static void lane_ends(const struct lane *first, struct lane *lane, uint64_t end_ps)
+{
+    lane->end_ps = end_ps;
+    for (size_t i = 0; first->further && i < first->further->lanes.count; i++)
+        if (first->further->lanes.at[i] == lane)
+            first->further->end_ps.at[i] = end_ps;
+}
+
 /* The track of a lane of a PE. */
 static uint32_t pe_lane(const struct pe *pe, struct lane *first, const char *name, uint32_t rank, uint64_t begin_ps,
                         uint64_t end_ps)
@@ -463,7 +473,7 @@ static void frame_ends(struct frame *frame, uint64_t t_ps)
     }
     if (frame->is_open)
         perfetto_end(frame->lane->track, t_ps);
-    frame->lane->end_ps = t_ps;
+    lane_ends(&pe_tracks(frame->tl->pe)->kernels, frame->lane, t_ps);
 }
 
 /* Looks at the kernel's TCM at the end of the instant. */

@@ -578,8 +578,8 @@ KB_BENCH(fields, "a run with one change",
     set(&again, kb_int(again), sleeps_again);
     set(&stop, kb_int(stop), stops);
     if (program_is("unlike"))                           /* the victim has done more than others */
-        launch_wait(launch_submit(&(struct launch_part){"before", body, NULL, &victim, 1, false}, 1,
+        launch_wait(launch_submit(&(struct launch_part){.program = "before", .body = body, .pes = &victim, .count = 1}, 1,
                                   &(struct launch_options){0}));
-    launch_wait(launch_submit(&(struct launch_part){"program", body, NULL, pes, count, false}, 1, &(struct launch_options){0}));
+    launch_wait(launch_submit(&(struct launch_part){.program = "program", .body = body, .pes = pes, .count = count}, 1, &(struct launch_options){0}));
     printf("%" PRIu64 " services were skipped\n", period_services());
 }

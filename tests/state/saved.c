@@ -80,7 +80,7 @@ static struct launch *launch(kernel_fn *kernel, uint32_t first, uint32_t end)
     uint32_t *pes = arena_alloc(end - first, sizeof *pes);
     for (uint32_t i = first; i < end; i++)
         pes[i - first] = i;
-    return launch_submit(&(struct launch_part){"program", kernel, NULL, pes, end - first, false}, 1,
+    return launch_submit(&(struct launch_part){.program = "program", .body = kernel, .pes = pes, .count = end - first}, 1,
                          &(struct launch_options){0});
 }
 
