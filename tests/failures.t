@@ -48,12 +48,12 @@ def complaints(name, ended, stem):
     return wrong
 
 
-def check(program, name, *words):
+def check(program, name, *words, where="", env=os.environ):
     stem = scratch(name)
     remove(stem + ".json", stem + ".jsonl")
-    ended = run(program, *words, "--json", stem + ".json", "--trace", stem + ".jsonl", cwd=CASES, timeout=20)
+    ended = run(program, *words, "--json", stem + ".json", "--trace", stem + ".jsonl", cwd=CASES, env=env, timeout=20)
     wrong = complaints(name, ended, stem)
-    ok(not any(wrong), f"{name} fails with exactly its messages and leaves its result and trace", *wrong)
+    ok(not any(wrong), f"{name} fails with exactly its messages and leaves its result and trace{where}", *wrong)
 
 
 def streams():
@@ -73,6 +73,19 @@ def each():
     ok(not left, "every expectation of tests/failures has its case", *left)
 
 
+def guards():
+    """Full stacks where the system cannot mark guards, and where it says that it has, as qemu-user says of all advice."""
+    if SAN:
+        return
+    program, library = small_machine("small", KERNELS, MMU), scratch("advice.so")
+    built = run("cc", "-shared", "-fPIC", "-o", library, os.path.join(CASES, "advice.c"))
+    ok(built.returncode == 0, "a library that answers for the system is built", built.said)
+    for says, more in (("cannot mark guards", {}), ("does not mark guards, and says that it has", {"SAYS_YES": "1"})):
+        for word in ("overflow", "overflow_wide"):
+            check(program, "failing." + word, "run", "failing", "what=" + word, where=f" where the system {says}",
+                  env=os.environ | {"LD_PRELOAD": library} | more)
+
+
 def many():
     """Deadlocks of 128 PEs."""
     program = simulator(topology("ref_sip"), "ref_sip", KERNELS)
@@ -86,4 +99,4 @@ def many():
            f"a deadlock of 128 PEs is told in fewer than 40 lines: {word}", ended.said)
 
 
-suite(each, many)
+suite(each, guards, many)
