@@ -201,10 +201,13 @@ static bool look(uint32_t memory, uint64_t at, uint64_t n)
     while (want < at + n && !model[memory].maker[want])
         want++;
     struct op_ref *maker = contents_maker(memory, at, n, &first);
+    bool known_zero = contents_known_zero(memory, at, n), zero = true;
     if (want < at + n)
-        return maker == maker_of[model[memory].maker[want]] && first == want;
+        return maker == maker_of[model[memory].maker[want]] && first == want && !known_zero;
     contents_read(memory, at, n, bytes);
-    return !maker && !memcmp(bytes, model[memory].value + at, n);
+    for (uint64_t i = 0; i < n; i++)
+        zero &= bytes[i] == 0;
+    return !maker && !memcmp(bytes, model[memory].value + at, n) && (zero || !known_zero);
 }
 
 static bool look_somewhere(void)
@@ -266,6 +269,10 @@ static void loop(void)
         contents_copy(&to, &from);
     }
     uint8_t bytes[480];
+    struct view all = view_bytes(1, 0, sizeof bytes), copy = view_bytes(2, 8, sizeof bytes);
+    contents_copy(&copy, &all);
+    expect(contents_known_zero(1, 0, sizeof bytes) && contents_known_zero(2, 8, sizeof bytes),
+           "what nobody has written is known to be 0, and so is a copy of it");
     contents_read(0, 0, sizeof bytes, bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
         good &= bytes[i] == 0;
