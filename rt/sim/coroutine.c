@@ -83,13 +83,14 @@ static size_t guard_bytes(void)
 }
 
 /* Marks a guard (Linux 6.13): with a stack, that takes half the time of protecting pages, and all stacks can be one mapping. A
- * system that knows no such mark may say that it has made it: the first one is looked at. */
+ * system that ignores advice may say that it has made it: the first one is tried, by a call for which valgrind reads nothing
+ * itself. */
 static bool guard_mark(const struct coroutine *coro)
 {
-    enum { GUARD_INSTALL = 102 };                       /* MADV_GUARD_INSTALL, which older headers lack */
+    enum { POPULATE_READ = 22, GUARD_INSTALL = 102 };   /* as MADV_..., which older headers lack */
     if (coroutines.protects || madvise(coro->mapping, guard_bytes(), GUARD_INSTALL))
         return false;
-    coroutines.marks = coroutines.marks || (access(coro->mapping, F_OK) && errno == EFAULT);
+    coroutines.marks = coroutines.marks || (madvise(coro->mapping, guard_bytes(), POPULATE_READ) && errno == EFAULT);
     return coroutines.marks;
 }
 
