@@ -115,8 +115,8 @@ static inline uint64_t attention_ops(void)
     return kb_op_cost("max") + kb_op_cost("sub") + kb_op_cost("exp") + kb_op_cost("sum");
 }
 
-/* An estimate of the time of block i: its scores, with so many ops each, and the fixed time of each tile, or the DMA if that
- * takes longer. */
+/* An estimate of the time of block i, each score of which takes `ops` ops: that of the scores and the fixed time of each tile, or
+ * that of the DMA, if it is longer. */
 static inline uint64_t attention_block_ps(const struct attention *a, uint64_t i, uint64_t tile, uint64_t ops)
 {
     uint64_t count = kb_min(a->block, a->queries - i * a->block), keys = attention_sees(a, i * a->block, count);

@@ -1,7 +1,6 @@
-/* direct.h: the ranks of a SIP reduce their vectors, and each makes a block of the result. A PE is responsible, in its cube, for the
- * blocks of the ranks that have its number in their cubes. For each of these it loads the block from all PEs of its own cube in one
- * command, adds up what it gets, and sends the sum to the rank. So a rank has a load, a sum and a message for each cube, and a last
- * sum of what the cubes send it.
+/* direct.h: the ranks of a SIP reduce their vectors, and each makes a block of the result. PE p of a cube works for PE p of
+ * every cube: for each of these ranks it loads the block from all PEs of its cube in one command, adds it up, and sends the
+ * sum to the rank. So a rank has a load, a sum and a message for each cube, and a last sum of what the cubes send it.
  *
  * A block is made in windows, each of which is a message. Ranks receive a window while they load for the next one. */
 #ifndef DIRECT_H

@@ -1,4 +1,4 @@
-/* heap.h: the heap of a simulator that is a process of its own, which the system backs by huge pages. */
+/* heap.h: the system backs the heap by huge pages, if a simulator is a process of its own. */
 #ifndef KB_HEAP_H
 #define KB_HEAP_H
 

@@ -106,17 +106,19 @@ static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
     cursor->to += bytes;
 }
 
-void buffer_read(const struct call *call, const struct view *view, void *to)
+void buffer_look(const struct call *call, const struct view *view)
 {
     hazards_check_read(call, view);
     oplog_settle(false, device_state(call->tl)->pe);
+}
+
+void buffer_read(const struct call *call, const struct view *view, void *to)
+{
     view_each_run(view, copy_run, &(struct data_cursor){call, view->memory, to});
 }
 
-bool buffer_known_zero(const struct call *call, const struct view *view)
+bool buffer_known_zero(const struct view *view)
 {
-    hazards_check_read(call, view);
-    oplog_settle(false, device_state(call->tl)->pe);
     return contents_known_zero(view->memory, view->offset, view_span(view));
 }
 
@@ -134,6 +136,7 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
         die("no memory for %" PRIu64 " bytes of data:", bytes);
     copy->next = state->copies;
     state->copies = copy;
+    buffer_look(&call, &view);
     buffer_read(&call, &view, copy->bytes);
     return copy->bytes;
 }

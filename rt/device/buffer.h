@@ -8,11 +8,14 @@
  * lists what holds the TCM. */
 uint64_t buffer_alloc(const struct call *call, uint64_t bytes);
 
-/* Copies the elements of a view of this PE's TCM, as they are now, to `to`. PENDING_RESULT if some are not known yet. */
+/* The kernel looks at the elements of a view of this PE's TCM: a fault if it may not. To be called before the two below. */
+void buffer_look(const struct call *call, const struct view *view);
+
+/* Copies the elements, as they are now, to `to`. PENDING_RESULT if some are not known yet. */
 void buffer_read(const struct call *call, const struct view *view, void *to);
 
-/* Whether all these elements are known to be 0 without being read. Faults as buffer_read does, but for PENDING_RESULT. */
-bool buffer_known_zero(const struct call *call, const struct view *view);
+/* Whether all the elements are known to be 0 without being read. */
+bool buffer_known_zero(const struct view *view);
 
 /* Frees all buffers of a kernel, and what tl_data returned. */
 void buffer_free_all(struct tl *tl);

@@ -84,7 +84,8 @@ static void check_positions(const struct call *call, const struct tl_shard *shar
     uint64_t positions = view_elements(&view), end = kb_min(count, UINT64_C(1) << 31), many;
     static struct ARRAY(uint8_t) bytes;
     static int32_t position[MANY];
-    if (end > 0 && buffer_known_zero(call, &view))
+    buffer_look(call, &view);
+    if (end > 0 && buffer_known_zero(&view))
         return;
     array_reserve(&bytes, view_bytes_of(&view));
     buffer_read(call, &view, bytes.at);

@@ -6,8 +6,8 @@
  * rescale its sums when a larger score comes (online softmax). The error of a result is that of the weights, by sgemm,
  * which do not move a mean of equal values; what a row has in common; and the accumulation in f32.
  *
- * Operands narrower than f32 are multiplied in slices (slices.h), unless there are few queries. Weights are rounded to f32 for it, which is less than a rounding
- * of a slice's sum. */
+ * Operands narrower than f32 are multiplied in slices (slices.h), unless there are few queries. The weights are rounded to f32 before,
+ * which is less than a rounding of a slice's sum. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

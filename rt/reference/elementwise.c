@@ -375,7 +375,7 @@ static void release(void *from)
     free(from);
 }
 
-/* Whether elements can be left in a dtype: those of floats, of which many are computed at once. */
+/* Whether an op takes its operands in their own dtypes: floats are converted many at once, and so is what dequant takes. */
 static bool leaves_raw(struct call_site call, const struct named_op *op, const struct kb_values *values, unsigned count)
 {
     bool floats = op->traits.domain != DOMAIN_COMPARE;

@@ -101,8 +101,8 @@ static inline double accumulation_power(enum dtype dtype, double count, double s
     return accumulation_power_in(error_mode, dtype, count, sum, powers);
 }
 
-/* Defines a function that does what NAME_in does, which has the mode before these parameters. Of deviations it is compiled as a
- * VECTOR_FUNCTION; of bounds, of which speed is not asked, for size. */
+/* Defines a function that does what NAME_in does, which has the mode before these parameters. The version for deviations is fast, as
+ * that of a VECTOR_FUNCTION is; the one for bounds is small, since nobody asks for its speed. */
 #define ERROR_FUNCTION(name, parameters, arguments)                                                                    \
     VECTOR_AVX2 static void name##_statistical parameters                                                              \
     {                                                                                                                  \
