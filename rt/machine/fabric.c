@@ -153,9 +153,9 @@ struct control_hop control_hop(const struct way *way, struct hop hop)
     return (struct control_hop){spec.link[hop.speed].latency_ps, control_handled_ps(way, hop.to)};
 }
 
-uint64_t step_overhead_ps(const struct step *step)
+uint64_t target_overhead_ps(const struct link_target *target)
 {
-    return kb_fabric_models[step->kind].handle ? UINT64_MAX : spec.overhead_ps[step->kind];
+    return kb_fabric_models[target->kind].handle ? UINT64_MAX : spec.overhead_ps[target->kind];
 }
 
 static inline uint64_t hop_latency_ps(const struct traversal *along)
@@ -206,8 +206,10 @@ static uint64_t walk_latency_ps(const struct way *way)
 static uint64_t steps_latency_ps(const struct route *route)
 {
     uint64_t latency_ps = 0;
-    for (uint32_t i = 0; i < route->length; i++)
-        latency_ps += route->steps[i].latency_ps + spec.overhead_ps[route->steps[i].kind];
+    for (uint32_t i = 0; i < route->length; i++) {
+        const struct link_target *target = step_target(&route->steps[i]);
+        latency_ps += target->latency_ps + spec.overhead_ps[target->kind];
+    }
     return latency_ps;
 }
 
@@ -234,9 +236,9 @@ struct route *route_back_made(struct route *request)
     return request->back;
 }
 
-static inline struct fabric_node *step_node(const struct step *step)
+static inline struct fabric_node *target_node(const struct link_target *target)
 {
-    return &kb_nodes[step_rank(step)];
+    return &kb_nodes[target->rank];
 }
 
 /* How the ways from a node to all nodes of a cube begin, up to the step into the cube. */
@@ -293,9 +295,10 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
             break;
         if (!steps.count || is_narrower(along.hop.speed, narrowest))
             narrowest = along.hop.speed;
-        *array_add(&steps) = (struct step){
-            event_order(along.rank, CLASS_MESSAGE, route->from_rank), spec.link[along.hop.speed].latency_ps, along.hop.link,
-            (uint16_t)along.hop.speed, speed_class(along.hop.speed), place_kind(along.hop.to), along.rank == route->to_rank};
+        kb_link_targets[along.hop.link] = (struct link_target){
+            spec.link[along.hop.speed].latency_ps, along.rank, (uint16_t)along.hop.speed, speed_class(along.hop.speed),
+            place_kind(along.hop.to)};
+        *array_add(&steps) = (struct step){along.hop.link, along.rank == route->to_rank};
     }
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
@@ -374,21 +377,22 @@ static void data_leaves(struct event *event);
 static uint32_t data_rank(const struct data_message *data)
 {
     const struct route *route = data->message.route;
-    return data->step > route->steps ? step_rank(data->step - 1) : route->from_rank;
+    return data->step > route->steps ? step_target(data->step - 1)->rank : route->from_rank;
 }
 
-/* The next event of a head is at the node of a step. */
-static inline void head_at(struct data_message *data, const struct step *step, uint64_t t_ps)
+/* The next event of a head is at a node. */
+static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_ps)
 {
-    data->message.event.order = step->order;
-    event_at(&data->message.event, t_ps);
+    struct event *event = &data->message.event;
+    event->order = event_order(rank, CLASS_MESSAGE, (uint32_t)event->order);
+    event_at(event, t_ps);
 }
 
 /* The last event of the head, at the end of its way. */
-static inline void head_ends_at(struct data_message *data, const struct step *step, uint64_t t_ps, void (*fire)(struct event *))
+static inline void head_ends_at(struct data_message *data, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
 {
     data->message.event.fire = fire;
-    head_at(data, step, t_ps);
+    head_at(data, rank, t_ps);
 }
 
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
@@ -396,13 +400,13 @@ static inline void head_ends_at(struct data_message *data, const struct step *st
  * before the link had them in one round, in the order of their origins, which is also the order of their arrivals. So the
  * node handles heads in the order in which they take its link, whenever that is worked out. Several planes have a link each
  * to a pe_dma: where more than one of them has data, an event has to do it. */
-static inline bool arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
+static inline bool arrives_ahead(struct data_message *data, const struct link_target *target, uint64_t arrival_ps)
 {
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MOMENT_event_fires);
-    struct fabric_node *node = step_node(step);
+    struct fabric_node *node = target_node(target);
     if (node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    node->free_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    node->free_ps = time_after(arrival_ps, spec.overhead_ps[target->kind]);
     data->ahead_ps = arrival_ps;
     event_count++;
     uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
@@ -410,21 +414,21 @@ static inline bool arrives_ahead(struct data_message *data, const struct step *s
         node->taken = data;
         event_count++;
     } else {
-        head_ends_at(data, step, delivered_ps, message_delivered);
+        head_ends_at(data, target->rank, delivered_ps, message_delivered);
     }
     return true;
 }
 
 /* The same of what a PE writes, for the same reason. Until the head comes to the node, nobody else comes to know of the write. */
-static inline bool write_arrives_ahead(struct data_message *data, const struct step *step, uint64_t arrival_ps)
+static inline bool write_arrives_ahead(struct data_message *data, const struct link_target *target, uint64_t arrival_ps)
 {
     const uint64_t events = MOMENT_BIT(PLANES_MEET) | MOMENT_BIT(MODELS_WATCH) | MOMENT_BIT(MOMENT_event_fires)
                             | MOMENT_BIT(MOMENT_event_set_due) | MOMENT_BIT(MOMENT_control_sent)
                             | MOMENT_BIT(MOMENT_memory_served);
-    struct fabric_node *node = step_node(step);
+    struct fabric_node *node = target_node(target);
     if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[step->kind]);
+    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[target->kind]);
     if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
         return false;
     node->free_ps = head_ps;
@@ -442,32 +446,34 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
 }
 
 /* The head takes the last link of its way, and arrives at arrival_ps. */
-static __attribute__((noinline)) void last_link_taken(struct data_message *data, uint64_t arrival_ps, bool watched)
+static __attribute__((noinline)) void last_link_taken(struct data_message *data, const struct link_target *target,
+                                                      uint64_t arrival_ps, bool watched)
 {
-    const struct step *step = data->step - 1;
-    delivery_settle(step_node(step), NULL);            /* what comes now may use what that delivery has reserved */
-    if (!watched && (data->receiver ? arrives_ahead(data, step, arrival_ps) : write_arrives_ahead(data, step, arrival_ps)))
+    struct fabric_node *node = target_node(target);
+    delivery_settle(node, NULL);                        /* what comes now may use what that delivery has reserved */
+    if (!watched && (data->receiver ? arrives_ahead(data, target, arrival_ps) : write_arrives_ahead(data, target, arrival_ps)))
         return;
-    step_node(step)->arriving++;
-    head_ends_at(data, step, arrival_ps, data_ends);
+    node->arriving++;
+    head_ends_at(data, target->rank, arrival_ps, data_ends);
 }
 
 /* The head takes the next link, at head_ps or when the link is free. Its event is set to fire at the next node as that of a
  * head on its way. Returns when the link is free again. */
 static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bool watched)
 {
-    const struct step *step = data->step++;
-    struct fabric_link *link = &kb_links[step->link];
-    uint64_t length = data->payload->link_ps[step->speed];
+    struct step step = *data->step++;
+    const struct link_target *target = step_target(&step);
+    struct fabric_link *link = &kb_links[step.link];
+    uint64_t length = data->payload->link_ps[target->speed];
     uint64_t start = reserve(&link->free_ps, head_ps, length);
     if (watched)
         observed_message = &data->message;
-    stats_link(link, step->class, data->payload->bytes, head_ps, start, length, watched);
-    uint64_t arrival_ps = time_after(start, step->latency_ps);
-    if (step->last)
-        last_link_taken(data, arrival_ps, watched);
+    stats_link(link, target->class, data->payload->bytes, head_ps, start, length, watched);
+    uint64_t arrival_ps = time_after(start, target->latency_ps);
+    if (step.last)
+        last_link_taken(data, target, arrival_ps, watched);
     else
-        head_at(data, step, arrival_ps);
+        head_at(data, target->rank, arrival_ps);
     return start + length;
 }
 
@@ -603,69 +609,69 @@ static void data_leaves(struct event *event)
 }
 
 /* When a node has handled the head of a message that has arrived. */
-static inline uint64_t data_handled_ps(const struct data_message *data, const struct step *step, bool watched)
+static inline uint64_t data_handled_ps(const struct data_message *data, const struct link_target *target, bool watched)
 {
     uint64_t bytes = data->payload->bytes;
-    if (watched && kb_fabric_models[step->kind].handle) {
-        struct kb_handled said = model_handles(rank_place(step_rank(step)), &data->message.route->way, bytes, now_ps);
+    if (watched && kb_fabric_models[target->kind].handle) {
+        struct kb_handled said = model_handles(rank_place(target->rank), &data->message.route->way, bytes, now_ps);
         uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
-        stats_node(step_rank(step), bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
+        stats_node(target->rank, bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t start_ps = now_ps, *free_ps = &step_node(step)->free_ps;
+    uint64_t start_ps = now_ps, *free_ps = &target_node(target)->free_ps;
     if (__builtin_expect(watched || *free_ps > start_ps, 0)) {  /* mostly it does not wait */
         start_ps = *free_ps > start_ps ? *free_ps : start_ps;
-        stats_node(step_rank(step), bytes, now_ps, start_ps, spec.overhead_ps[step->kind], watched);
+        stats_node(target->rank, bytes, now_ps, start_ps, spec.overhead_ps[target->kind], watched);
     }
-    return *free_ps = time_after(start_ps, spec.overhead_ps[step->kind]);
+    return *free_ps = time_after(start_ps, spec.overhead_ps[target->kind]);
 }
 
 /* The head arrives at a node, where something may have been made ahead of time. */
-static inline void head_settles(const struct data_message *data, const struct step *step)
+static inline void head_settles(const struct data_message *data, const struct link_target *target)
 {
-    delivery_settle(step_node(step), &data->message.event);
+    delivery_settle(target_node(target), &data->message.event);
 }
 
 /* A head arrives that somebody watches. */
 static __attribute__((noinline)) void data_arrives_watched(struct data_message *data)
 {
-    const struct step *step = data->step - 1;
-    head_settles(data, step);
+    const struct link_target *target = step_target(data->step - 1);
+    head_settles(data, target);
     observed_cause = data->message.cause;
-    data_hop_made(data, data_handled_ps(data, step, true), true);
+    data_hop_made(data, data_handled_ps(data, target, true), true);
 }
 
 /* A head arrives that meets something which was made ahead of time. */
 static __attribute__((noinline)) void data_arrives_settling(struct data_message *data)
 {
-    const struct step *step = data->step - 1;
-    head_settles(data, step);
-    data_hop_made(data, data_handled_ps(data, step, false), false);
+    const struct link_target *target = step_target(data->step - 1);
+    head_settles(data, target);
+    data_hop_made(data, data_handled_ps(data, target, false), false);
 }
 
 static void data_arrives(struct event *event)
 {
     struct data_message *data = data_of(event);
-    const struct step *step = data->step - 1;
+    const struct link_target *target = step_target(data->step - 1);
     if (is_observed_or_modelled(MOMENT_reserved))
         data_arrives_watched(data);
-    else if (__builtin_expect(step_node(step)->taken != NULL, 0))
+    else if (__builtin_expect(target_node(target)->taken != NULL, 0))
         data_arrives_settling(data);
     else
-        data_hop_made(data, data_handled_ps(data, step, false), false);
+        data_hop_made(data, data_handled_ps(data, target, false), false);
 }
 
 /* The head arrives at the end of its way. */
 static void data_ends(struct event *event)
 {
     struct data_message *data = data_of(event);
-    const struct step *step = data->step - 1;
+    const struct link_target *target = step_target(data->step - 1);
     bool watched = is_observed_or_modelled(MOMENT_reserved);
-    head_settles(data, step);
+    head_settles(data, target);
     if (watched)
         observed_cause = data->message.cause;
-    uint64_t head_ps = data_handled_ps(data, step, watched), delivered_ps = time_after(head_ps, data->tail_ps);
-    step_node(step)->arriving--;
+    uint64_t head_ps = data_handled_ps(data, target, watched), delivered_ps = time_after(head_ps, data->tail_ps);
+    target_node(target)->arriving--;
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
     if (data->receiver)
@@ -678,6 +684,7 @@ static void data_ends(struct event *event)
 static inline void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
 {
     message_number(&data->message, route);
+    data->message.event.order = route->from_rank;       /* the part that all of its events have (head_at) */
     data->payload = payload;
     data->step = route->steps;
     uint64_t drain_ps = data_drain_ps(data);
@@ -806,6 +813,7 @@ static void branch_begin(struct branch *branch, const struct branch *from)
 {
     struct data_message *data = &branch->data;
     const struct data_message *head = &from->data;
+    data->message.event.order = head->message.event.order;
     data->message.event.key = head->message.event.key;
     data->payload = head->payload;
     data->tail_ps = data_drain_ps(data);
@@ -845,11 +853,11 @@ static void copies_count(uint32_t rank, uint64_t bytes)
 static void branches_arrive_made(struct branch *head, bool watched)
 {
     struct data_message *data = &head->data;
-    const struct step *step = data->step - 1;
-    head_settles(data, step);
-    uint64_t head_ps = data_handled_ps(data, step, watched);
+    const struct link_target *target = step_target(data->step - 1);
+    head_settles(data, target);
+    uint64_t head_ps = data_handled_ps(data, target, watched);
     uint32_t heads = head_divide(head);
-    copies_count(step_rank(step), (heads - 1) * data->payload->bytes);
+    copies_count(target->rank, (heads - 1) * data->payload->bytes);
     for (struct branch *part = head; heads; heads--) {
         branch_hop(part, head_ps, watched);
         for (uint32_t ends = part->ends; ends; ends--)
@@ -911,17 +919,19 @@ bool near_way_make(struct near_way *way, struct route *request, const struct pay
     const struct route *route = route_answer(request);
     if (route->length != NEAR_HOPS || spec.modelled)
         return false;
-    assert(route->steps[0].speed == route->steps[1].speed);     /* both are links of a node to its router */
+    uint16_t speed = step_target(route->steps)->speed;
+    assert(speed == step_target(route->steps + 1)->speed);      /* both are links of a node to its router */
     uint64_t at_ps = 0;
     way->memory = route->from;
-    way->class = (enum link_class)route->steps->class;
-    way->length_ps = payload->link_ps[route->steps->speed];
+    way->class = (enum link_class)step_target(route->steps)->class;
+    way->length_ps = payload->link_ps[speed];
     way->bytes = payload->bytes;
     for (unsigned i = 0; i < NEAR_HOPS; i++) {
         const struct step *step = &route->steps[i];
-        uint64_t arrives_ps = sum(at_ps, step->latency_ps);
-        way->hop[i] = (struct near_hop){&kb_links[step->link], step_node(step), at_ps, arrives_ps,
-                                        sum(arrives_ps, spec.overhead_ps[step->kind])};
+        const struct link_target *target = step_target(step);
+        uint64_t arrives_ps = sum(at_ps, target->latency_ps);
+        way->hop[i] = (struct near_hop){&kb_links[step->link], target_node(target), at_ps, arrives_ps,
+                                        sum(arrives_ps, spec.overhead_ps[target->kind])};
         at_ps = way->hop[i].handled_ps;
     }
     return true;
@@ -935,10 +945,11 @@ void data_count_ahead(const struct data_message *data, int count)
     const struct step *step = data->message.route->steps;
     if (data->step > step + 1)                          /* it is the arrival, which did not wait */
         return;
-    uint64_t length = data->payload->link_ps[step->speed], start = data->message.event.t_ps - step->latency_ps;
-    stats.link_bytes[step->class] += count * data->payload->bytes;
-    stats.link_busy_ps[step->class] += count * length;
-    stats.link_wait_ps[step->class] += count * (start - data->ahead_ps);
+    const struct link_target *target = step_target(step);
+    uint64_t length = data->payload->link_ps[target->speed], start = data->message.event.t_ps - target->latency_ps;
+    stats.link_bytes[target->class] += count * data->payload->bytes;
+    stats.link_busy_ps[target->class] += count * length;
+    stats.link_wait_ps[target->class] += count * (start - data->ahead_ps);
     kb_links[step->link].busy_ps += count * length;
 }
 

@@ -26,21 +26,20 @@ struct fabric_link {
     uint64_t free_ps, busy_ps;
 };
 
-/* A link of a route, and the node behind it. A machine may use millions of steps. */
-struct step {
-    uint64_t order;                                     /* of the arrival at the node (event_order), which has its rank */
+/* What heads find that take a link. */
+struct link_target {
     uint64_t latency_ps;                                /* of the link */
-    uint32_t link;
+    uint32_t rank;                                      /* of the node behind it */
     uint16_t speed;                                     /* as link_speed says */
     uint8_t class;                                      /* enum link_class */
-    uint8_t kind : 7;                                   /* enum node_kind */
-    bool last : 1;                                      /* of the route */
+    uint8_t kind;                                       /* enum node_kind */
 };
 
-static inline uint32_t step_rank(const struct step *step)
-{
-    return order_rank(step->order);
-}
+/* A link of a route. A machine may use millions of steps. */
+struct step {
+    uint32_t link : 31;                                 /* its link_target is known */
+    uint32_t last : 1;                                  /* of the route */
+};
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {
@@ -101,7 +100,7 @@ struct control_hop {
 struct control_hop control_hop(const struct way *way, struct hop hop);
 
 /* How long the node behind a link handles a head; UINT64_MAX: the model of a user says so for each. */
-uint64_t step_overhead_ps(const struct step *step);
+uint64_t target_overhead_ps(const struct link_target *target);
 
 /* A message: a member of the struct that it is sent for. */
 struct message {

@@ -306,7 +306,7 @@ __attribute__((noinline)) static uint32_t late_made(struct late_holder *holder, 
     bool link = kind == RESOURCE_LINK;
     struct ref end = holder->start;
     if (holder->first_end_ps > items[end.item].end_ps)
-        end = (struct ref){link ? handled(holder, step_rank(holder->step - 1), holder->first_end_ps)
+        end = (struct ref){link ? handled(holder, step_target(holder->step - 1)->rank, holder->first_end_ps)
                          : item_new(end, holder->first_end_ps, WORK_row, place_at(kind, number), holder->who), EDGE_direct};
     return holder->item = item_new(end, holder->free_ps, link ? WORK_link : WORK_pseudo_channel, place_at(kind, number),
                                    holder->who);
@@ -491,7 +491,7 @@ __attribute__((noinline)) static void hop_ends(const struct event *event, struct
  * the node either, it flies: there is no item, unless it has come far. */
 static inline void hop_due(const struct event *event, struct ref start, uint64_t t_ps, const struct step *step)
 {
-    uint64_t wires_ps = step->latency_ps + (start.edge >> WIRES_SHIFT);
+    uint64_t wires_ps = step_target(step)->latency_ps + (start.edge >> WIRES_SHIFT);
     bool flies = !(start.edge & EDGE_MASK) && wires_ps < LONG_WIRES && !modelled;
     start.edge = (uint32_t)(wires_ps < LONG_WIRES ? wires_ps : LONG_WIRES) << WIRES_SHIFT | (start.edge & EDGE_MASK);
     if (flies)
@@ -514,7 +514,7 @@ static inline void link_reserved(uint64_t link, uint64_t asked_ps, uint64_t star
 {
     const struct event *event = &observed_message->event;
     const struct step *step = container_of(observed_message, struct data_message, message)->step - 1;
-    uint64_t t_ps = start_ps + step->latency_ps;
+    uint64_t t_ps = start_ps + step_target(step)->latency_ps;
     run.head = event;
     run.link = link;
     run.link_end_ps = end_ps;
@@ -638,7 +638,7 @@ static uint64_t narrowest(const struct data_message *data)
 {
     const struct route *route = data->message.route;
     const struct step *step = route->steps;
-    while (step->speed != route->narrowest)
+    while (step_target(step)->speed != route->narrowest)
         step++;
     return place_at(RESOURCE_LINK, step->link);
 }

@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "common/fail.h"
+#include "machine/emitted.h"
 #include "machine/fabric.h"
 
 const uint8_t edge_reasons[EDGES] = {
@@ -120,7 +121,8 @@ bool hop_part_before(struct hop_part *part, uint64_t from_ps)
     part->step -= part->is_wire;
     part->is_wire = !part->is_wire;
     part->end_ps = part->begin_ps;
-    uint64_t ps = part->is_wire ? part->step->latency_ps : step_overhead_ps(part->step);
+    const struct link_target *target = step_target(part->step);
+    uint64_t ps = part->is_wire ? target->latency_ps : target_overhead_ps(target);
     part->begin_ps -= ps < part->end_ps - from_ps ? ps : part->end_ps - from_ps;
     return true;
 }
