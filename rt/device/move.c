@@ -208,7 +208,8 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     for (size_t i = pieces.count; i-- > 0;)
         check_piece(call, &pieces.at[i]);
     move.ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
-                                .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near), .runs = sides.runs};
+                                .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near),
+                                .runs = sides.runs.axes ? &sides.runs : NULL};
     move.op.kind = OPKIND_memory;
     move.op.name = move_names[kind];
 }

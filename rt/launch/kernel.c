@@ -336,9 +336,9 @@ static struct command *submit(struct tl *tl, struct command *command)
     command->kernel = tl->name;
     command->number = tl->commands;
     command->submitted_ps = now_ps;
-    tiling_make(command);
+    const char *wrong = tiling_make(command);
     struct refusal why;
-    if (submission_refused(command, &why)) {
+    if (submission_refused(command, wrong, &why)) {
         command_fault(command, why.code, why.part, "%s", why.text);
         kernel_stop(tl);
     }

@@ -10,6 +10,7 @@
 #include "kb/arith.h"
 #include "operand.h"
 #include "sim/observer.h"
+#include "tiling.h"
 
 const char *const command_words[COMMANDS] = {
 #define COMMAND(name, word, ...) word,
@@ -33,15 +34,11 @@ const char *const fault_names[FAULTS] = {
 static struct pool commands;
 static struct pool operands;                            /* of composites under way */
 
-/* Copies the list of runs. */
-static void keep_list(struct command *command)
+/* Copies the runs of a request to where the plan of a simple command ends. */
+static const void *runs_copy(struct command *command, const void *runs, uint64_t bytes)
 {
-    struct request *ask = &command->ask;
-    if (ask->listed > command->list_capacity) {
-        command->list_capacity = kb_max(2 * command->list_capacity, ask->listed);
-        command->list = arena_alloc(command->list_capacity, sizeof *command->list);
-    }
-    ask->list = memcpy(command->list, ask->list, ask->listed * sizeof *command->list);
+    char *plan = command_plan(command, SIMPLE_PLAN_BYTES + bytes);
+    return memcpy(plan + SIMPLE_PLAN_BYTES, runs, bytes);
 }
 
 struct command *command_new(const struct request *ask)
@@ -51,7 +48,9 @@ struct command *command_new(const struct request *ask)
     command->ask = *ask;
     command->holders = 1;
     if (ask->listed)
-        keep_list(command);
+        command->ask.list = runs_copy(command, ask->list, ask->listed * sizeof *ask->list);
+    else if (ask->runs)
+        command->ask.runs = runs_copy(command, ask->runs, sizeof *ask->runs);
     return command;
 }
 

@@ -73,23 +73,23 @@ struct request {
     uint8_t kind;
     uint8_t dtype, out_dtype;
     bool pinned[2];                                     /* gemm_tiles: A, B are in the TCM */
-    uint16_t op;                                        /* math, math_tiles */
+    bool virtual_address[OPERANDS];                     /* the MMU translates it */
     uint32_t serial;                                    /* of the kernel, over the run */
     uint32_t peer;                                      /* send, recv: the other PE, over the machine; of a list the
                                                            first */
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
-    bool virtual_address[OPERANDS];                     /* the MMU translates it */
     uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length, 0
                                                            for a recv of a stream, which takes any */
-    struct runs runs;                                   /* load, store: of the memory side; no axes: one run */
-    const struct address_run *list;                     /* load, store: of the memory side, in place of `runs`; the command
-                                                           has a copy */
+    const struct runs *runs;                            /* load, store: of the memory side, NULL: one run; the command has a
+                                                           copy */
+    const struct address_run *list;                     /* load, store: in place of `runs`; likewise */
     uint32_t listed;                                    /* how many; 0: no list */
     uint32_t peers;                                     /* send: number of the list of PEs it goes to (peers.h); 0: one */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
     uint64_t tile_m, tile_k, tile_n;
     const struct epilogue *epilogue;                    /* in order within each scope; the command has a copy */
     uint32_t epilogues;
+    uint16_t op;                                        /* math, math_tiles */
     const char *file;                                   /* the kernel's call; NULL in a command stream */
     uint32_t line;                                      /* of the stream, if file is NULL */
     struct op_ref *record;                              /* in the op log, held by the command until it is dropped; NULL:
@@ -121,18 +121,15 @@ struct command {
     uint32_t epilogue_count[SCOPES];
     uint32_t holders;                                   /* how many hold it; at first the machine does */
     uint32_t multicast;                                 /* send to several PEs: what it uses (ipcq.c); else 0 */
-    const char *plan_wrong;                             /* what is wrong with the user's plan; NULL: nothing */
-    struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
     uint32_t shape_count;
+    struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
     uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ring *ring;                                  /* send, recv: that it uses (ipcq.c); NULL: several */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
     /* The next command at this place in the pool keeps the rest. */
-    void *plan;                                         /* memory for its epilogues and stages */
+    void *plan;                                         /* memory for its stages, and for its epilogues or runs */
     uint64_t plan_bytes;
-    struct address_run *list;                           /* memory for its list of runs */
-    uint64_t list_capacity;
 };
 
 _Static_assert(offsetof(struct command, ask) + offsetof(struct request, peer) + sizeof(uint32_t) == 64, "it is one line");
@@ -146,7 +143,7 @@ static inline struct cause command_cause(const struct command *command)
 /* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 
-/* Returns the command's memory for its plan, of at least `bytes` bytes. */
+/* Returns the command's memory for its plan, of at least `bytes` bytes. That of a command with runs has these as well. */
 void *command_plan(struct command *command, uint64_t bytes);
 
 /* Returns memory for the operands of the command, which has none yet: OPERANDS of them. */

@@ -196,10 +196,10 @@ static struct translation translate(const struct token *token, unsigned operand,
     if (ask->listed) {
         asked = ask->list;
         count = ask->listed;
-    } else if (ask->runs.axes) {
-        count = runs_number(&ask->runs);
+    } else if (ask->runs) {
+        count = runs_number(ask->runs);
         array_reserve(&runs, count);
-        runs_list(&ask->runs, address, is_virtual, runs.at);
+        runs_list(ask->runs, address, is_virtual, runs.at);
         asked = runs.at;
     }
     if (is_virtual)

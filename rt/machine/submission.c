@@ -100,10 +100,9 @@ static const char *plan_place(void)
     return plan ? arena_printf("plan %s, %s:%" PRIu32 ": ", plan->name, plan->file, plan->line) : "";
 }
 
-static bool plan_is_wrong(const struct command *command, struct refusal *why)
+static bool plan_is_wrong(const char *wrong, struct refusal *why)
 {
-    return command->plan_wrong
-           && refuse(why, FAULT_KERNEL_ERROR, NODE_pe_scheduler, "%s%s", plan_place(), command->plan_wrong);
+    return wrong && refuse(why, FAULT_KERNEL_ERROR, NODE_pe_scheduler, "%s%s", plan_place(), wrong);
 }
 
 /* The largest tile of a built-in plan is the first one, or the first one that stores. */
@@ -122,9 +121,9 @@ static bool tile_too_large(const struct command *command, struct refusal *why)
     return false;
 }
 
-bool submission_refused(const struct command *command, struct refusal *why)
+bool submission_refused(const struct command *command, const char *plan_wrong, struct refusal *why)
 {
     const struct request *ask = &command->ask;
     return engine_lacks(command, why) || epilogue_lacks(ask, why) || outside_tcm(ask, why)
-           || (command_is_composite(ask->kind) && (plan_is_wrong(command, why) || tile_too_large(command, why)));
+           || (command_is_composite(ask->kind) && (plan_is_wrong(plan_wrong, why) || tile_too_large(command, why)));
 }

@@ -333,14 +333,10 @@ static void list_shapes(struct command *command, const struct planned_tile *plan
         corners_make(command, stage);
 }
 
-/* The plan of a simple command: one tile of one stage, in no buffers of the scheduler. */
 static void simple_make(struct command *command)
 {
     const struct request *ask = &command->ask;
-    struct simple {
-        struct tile_shape shape;
-        struct stage stage, end;
-    } *plan = command_plan(command, sizeof *plan);
+    struct simple_plan *plan = command_plan(command, SIMPLE_PLAN_BYTES);
     plan->shape = (struct tile_shape){.m = ask->m, .k = ask->k, .n = ask->n, .kind = TILE_LAST, .stages = &plan->stage};
     plan->stage = (struct stage){.kind = simple_stages[ask->kind], .op = ask->op};
     plan->stage.amount = amount_of(command, &plan->shape, &plan->stage);
@@ -352,12 +348,12 @@ static void simple_make(struct command *command)
     command->edge_row = command->edge_column = UINT64_MAX;
 }
 
-void tiling_make(struct command *command)
+const char *tiling_make(struct command *command)
 {
     struct request *ask = &command->ask;
     if (!command_is_composite(ask->kind)) {
         simple_make(command);
-        return;
+        return NULL;
     }
     command->tiles_m = ceil_div(ask->m, ask->tile_m);
     command->tiles_k = ask->kind == COMMAND_gemm_tiles ? ceil_div(ask->k, ask->tile_k) : 1;
@@ -369,10 +365,12 @@ void tiling_make(struct command *command)
         command->epilogue_count[ask->epilogue[i].scope]++;
     const struct kb_plan *generator = plan_generator();
     const struct planned_tile *planned = NULL;
+    const char *wrong = NULL;
     if (generator)
-        command->plan_wrong = plan_generate(generator, command, &planned, &command->tiles);
+        wrong = plan_generate(generator, command, &planned, &command->tiles);
     command->tiles_left = command->tiles;
     list_shapes(command, planned);
+    return wrong;
 }
 
 /* ---- blocks */

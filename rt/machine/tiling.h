@@ -55,6 +55,14 @@ struct tile_shape {
     struct stage *stages;                               /* STAGE_NONE after the last; NULL: no tile has this shape */
 };
 
+/* The plan of a simple command: one tile of one stage, in no buffers of the scheduler. */
+struct simple_plan {
+    struct tile_shape shape;
+    struct stage stage, end;                            /* of the end, nothing but the kind is used: very many wait */
+};
+
+enum { SIMPLE_PLAN_BYTES = offsetof(struct simple_plan, end) + sizeof(uint64_t) };
+
 struct tile {
     uint64_t id;
     uint64_t i_m, i_k, i_n;                             /* position in the grid of tiles; of a planned one in elements */
@@ -62,8 +70,8 @@ struct tile {
 };
 
 /* Makes the command's plan: counts its tiles and epilogues, and lists its shapes with the stages of each. Times and
- * orders are left out (engine_times). */
-void tiling_make(struct command *command);
+ * orders are left out (engine_times). Returns what is wrong with it, if a user's generator has made it; else NULL. */
+const char *tiling_make(struct command *command);
 
 struct tile tiling_tile(const struct command *command, uint64_t id);
 

@@ -22,12 +22,11 @@
 
 bool oplog_on;
 
-/* A record that has no place in data order yet. One that is reused keeps its arrays. */
+/* A record that has no place in data order yet. One that is reused keeps the memory of its lists. */
 struct oplog_entry {
     struct op_ref *ref, *send;
-    struct gemm_epilogue *epilogue;
-    uint32_t *after;
-    uint32_t epilogue_capacity, after_capacity;
+    void *lists;                                        /* its epilogues, then what it comes after */
+    size_t lists_bytes;
     struct tile_stage *tile;                            /* served before the record had its id */
     uint32_t tiles;
     struct op op;                                       /* as much of it as its kind has */
@@ -79,26 +78,19 @@ static void entry_drop(struct oplog_entry *entry)
     pool_give_back(&entries[entry->op.kind], entry);
 }
 
-static void copy_epilogues(struct oplog_entry *entry)
-{
-    struct gemm *gemm = &entry->op.gemm;
-    if (gemm->epilogues > entry->epilogue_capacity) {
-        entry->epilogue_capacity = 2 * gemm->epilogues;
-        entry->epilogue = arena_alloc(entry->epilogue_capacity, sizeof *entry->epilogue);
-    }
-    if (gemm->epilogues)
-        gemm->epilogue = memcpy(entry->epilogue, gemm->epilogue, gemm->epilogues * sizeof *gemm->epilogue);
-}
-
-static void copy_afters(struct oplog_entry *entry)
+static void copy_lists(struct oplog_entry *entry)
 {
     struct op *op = &entry->op;
-    if (op->afters > entry->after_capacity) {
-        entry->after_capacity = 2 * op->afters;
-        entry->after = arena_alloc(entry->after_capacity, sizeof *entry->after);
+    size_t epilogues = op->kind == OPKIND_gemm ? op->gemm.epilogues * sizeof *op->gemm.epilogue : 0;
+    size_t afters = op->afters * sizeof *op->after;
+    if (epilogues + afters > entry->lists_bytes) {
+        entry->lists_bytes = 2 * (epilogues + afters);
+        entry->lists = arena_alloc(entry->lists_bytes, 1);
     }
-    if (op->afters)
-        op->after = memcpy(entry->after, op->after, op->afters * sizeof *op->after);
+    if (epilogues)
+        op->gemm.epilogue = memcpy(entry->lists, op->gemm.epilogue, epilogues);
+    if (afters)
+        op->after = memcpy((char *)entry->lists + epilogues, op->after, afters);
 }
 
 static struct oplog_entry *entry_new(const struct op *op)
@@ -107,10 +99,8 @@ static struct oplog_entry *entry_new(const struct op *op)
     struct oplog_entry *entry = pool_reuse(&entries[op->kind], offsetof(struct oplog_entry, op) + bytes);
     struct op_ref *ref = entry->ref = op_ref_new();
     memcpy(&entry->op, op, bytes);
-    copy_afters(entry);
+    copy_lists(entry);
     entry->send = NULL;
-    if (op->kind == OPKIND_gemm)
-        copy_epilogues(entry);
     ref->name = op->name;
     ref->pe = op->pe;
     ref->command = op->command;

@@ -28,10 +28,10 @@ enum { OP_OF_HOST = -1 };
 struct op {
     uint64_t id;                                        /* position in data order over the whole run */
     enum op_kind kind;
+    uint32_t serial;                                    /* of the kernel, over the run; 0: the host */
     const char *name;                                   /* "dma_read", "dma_write", "send", "fill", "gemm_f16" ... */
     int64_t pe;                                         /* over the machine, or OP_OF_HOST */
     uint64_t at_ps;                                     /* instant of the call; of a receive, of its completion */
-    uint32_t serial;                                    /* of the kernel, over the run; 0: the host */
     uint64_t request;                                   /* of the host that launched the kernel */
     uint32_t command;                                   /* number in the kernel */
     uint32_t receivers;                                 /* of a send that is recorded: PEs that get its message */

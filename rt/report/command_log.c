@@ -39,8 +39,8 @@ static void write_move(struct json *json, const struct command *command, const c
     json_u64(json, "bytes", command->ask.bytes);
     if (command->ask.listed)
         json_u64(json, "runs", command->ask.listed);
-    else if (command->ask.runs.axes)
-        json_u64(json, "runs", runs_number(&command->ask.runs));
+    else if (command->ask.runs)
+        json_u64(json, "runs", runs_number(command->ask.runs));
 }
 
 /* The PE that a send goes to, or a list of them. */

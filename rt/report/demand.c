@@ -48,7 +48,7 @@ static void add_dma(const struct command *command, unsigned operand, bool reads,
     for (uint32_t i = 0; i < ask->listed; i++)
         add_run(command, ask->list[i].address, reads, ask->list[i].bytes, 1);
     if (!ask->listed)
-        add_run(command, ask->address[operand], reads, bytes, ask->runs.axes ? runs_number(&ask->runs) : tiles);
+        add_run(command, ask->address[operand], reads, bytes, ask->runs ? runs_number(ask->runs) : tiles);
 }
 
 /* A send to several PEs puts one message on the first link of their ways, and one on the last link to each memory. */

@@ -176,7 +176,9 @@ struct strided {
     struct op_ref *maker;                               /* NULL: a copy */
     enum dtype dtype;
     uint32_t rank;
-    uint64_t shape[VIEW_RANK], to_stride[VIEW_RANK], from_stride[VIEW_RANK];
+    struct {
+        uint64_t elements, to_stride, from_stride;
+    } axis[];                                           /* `rank` of them */
 };
 
 /* A copy of consecutive bytes, a result of such bytes, or something strided: as little as says so, for very many wait. */
@@ -195,7 +197,12 @@ enum { BLOCK = 1 << 10, WAITING_MOST = 1 << 16, HOLDING_MOST = 1 << 15 };
 static struct waiting *blocks[WAITING_MOST / BLOCK];
 static size_t waiting;                                  /* how many wait */
 static size_t holding;                                  /* those of them that have a maker or are strided */
-static struct pool strided;
+static struct pool strided[VIEW_RANK];                  /* by rank - 1 */
+
+static struct pool *strided_of(uint32_t rank)
+{
+    return &strided[rank - 1];
+}
 
 static inline struct waiting *waiting_at(size_t i)
 {
@@ -221,11 +228,13 @@ static void wait_to_apply(struct waiting one)
 
 static void wait_strided(const struct view *to, const struct view *from, struct op_ref *maker)
 {
-    struct strided *one = pool_reuse(&strided, sizeof *one);
+    struct strided *one = pool_reuse(strided_of(to->rank), sizeof *one + to->rank * sizeof one->axis[0]);
     *one = (struct strided){.maker = maker, .dtype = to->dtype, .rank = to->rank};
-    memcpy(one->shape, to->shape, sizeof one->shape);
-    memcpy(one->to_stride, to->stride, sizeof one->to_stride);
-    memcpy(one->from_stride, from->stride, sizeof one->from_stride);
+    for (uint32_t i = 0; i < to->rank; i++) {
+        one->axis[i].elements = to->shape[i];
+        one->axis[i].to_stride = to->stride[i];
+        one->axis[i].from_stride = from->stride[i];
+    }
     wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, 0, {.strided = one}});
 }
 
@@ -260,7 +269,7 @@ static void drop_all(void)
         const struct waiting *one = waiting_at(i);
         op_ref_drop(one->bytes ? one->maker : one->strided->maker);
         if (!one->bytes)
-            pool_give_back(&strided, one->strided);
+            pool_give_back(strided_of(one->strided->rank), one->strided);
     }
     waiting = holding = 0;
 }
@@ -268,11 +277,12 @@ static void drop_all(void)
 static void apply_strided(const struct waiting *one)
 {
     const struct strided *how = one->strided;
-    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to}, from = to;
-    memcpy(to.shape, how->shape, sizeof to.shape);
-    memcpy(to.stride, how->to_stride, sizeof to.stride);
-    memcpy(from.shape, how->shape, sizeof from.shape);
-    memcpy(from.stride, how->from_stride, sizeof from.stride);
+    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to, .shape = {1, 1, 1, 1}}, from = to;
+    for (uint32_t i = 0; i < how->rank; i++) {
+        to.shape[i] = from.shape[i] = how->axis[i].elements;
+        to.stride[i] = how->axis[i].to_stride;
+        from.stride[i] = how->axis[i].from_stride;
+    }
     from.memory = one->from_memory;
     from.offset = one->from;
     uint64_t runs = view_runs_of_two(&to, &from), bytes = view_span(&from);
@@ -353,6 +363,7 @@ void contents_reset(void)
     array_free(&messages);
     for (size_t i = 0; i < WAITING_MOST / BLOCK; i++)
         blocks[i] = array_freed(blocks[i]);
-    pool_release(&strided);
+    for (uint32_t rank = 1; rank <= VIEW_RANK; rank++)
+        pool_release(strided_of(rank));
     pieces_reset();
 }

@@ -225,7 +225,7 @@ static bool change_step(struct pe *pe)
     data_count_event(data, -1);
     if (data->step->last)
         event->fire = (void (*)(struct event *))handler(fabric_handlers, "data head at the end of its way");
-    event->order = data->step++->order;
+    event->order = event_order(step_target(data->step++)->rank, CLASS_MESSAGE, (uint32_t)event->order);
     data_count_event(data, 1);
     return true;
 }
