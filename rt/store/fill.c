@@ -185,6 +185,22 @@ static void on_threads(uint64_t elements, uint64_t count, void (*f)(uint64_t i, 
             f(i, 0, arg);
 }
 
+/* The other shards get what the first one has; where they can, they share its pages. */
+static void write_copies(struct tensor *tensor)
+{
+    const struct shard *from = tensor->shard;
+    uint32_t others = tensor->shards - 1;
+    struct shared_pages pages;
+    if (!others || !shared_pages_make(&pages, from->memory, from->offset, from->elements * dtype_bytes[tensor->dtype])) {
+        on_threads(tensor->elements * others, others, write_copy, tensor);
+        return;
+    }
+    for (uint32_t i = 0; i < others; i++)
+        if (!shared_pages_map(&pages, from[1 + i].memory, from[1 + i].offset))
+            write_copy(i, 0, tensor);
+    shared_pages_drop(&pages);
+}
+
 void fill_write(const struct fill *fill)
 {
     struct tensor *tensor = fill->tensor;
@@ -199,7 +215,7 @@ void fill_write(const struct fill *fill)
     }
     on_threads(tensor->elements, batches.all.count, write_batch, &batches);
     if (copies)
-        on_threads(tensor->elements * (tensor->shards - 1), tensor->shards - 1, write_copy, tensor);
+        write_copies(tensor);
     array_free(&batches.all);
     progress_part(NULL, 0, 0);
 }

@@ -45,6 +45,22 @@ void *store_at(uint32_t memory, uint64_t offset);
 /* Copies bytes between memories. The ranges may overlap. */
 void store_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_offset, uint64_t bytes);
 
+/* Pages that hold what a range of a memory held when they were made. Copies of the range share them, each until it is
+ * written to. */
+struct shared_pages {
+    int file;
+    uint64_t phase, bytes;                              /* of the range: its offset in a page */
+};
+
+/* Returns false if the range is too short to be worth it, or the system cannot. */
+bool shared_pages_make(struct shared_pages *pages, uint32_t memory, uint64_t offset, uint64_t bytes);
+
+/* Makes a range of a memory, within reach, a copy. Returns false, with the bytes as they were, if pages do not lie in it as
+ * in the first one, or the system cannot. */
+bool shared_pages_map(const struct shared_pages *pages, uint32_t memory, uint64_t offset);
+
+void shared_pages_drop(struct shared_pages *pages);
+
 /* Copies bytes out of a memory, without making any addressable. */
 void store_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);
 

@@ -56,11 +56,53 @@ static void copies(void)
     expect(!memcmp(text, "\0\0\0\0\0", 6), "bytes that nothing has touched are read as zero");
 }
 
+enum { SHARED = 1 << 20 };
+
+static bool is_copy(uint32_t memory, uint64_t offset)
+{
+    const uint8_t *at = bytes_at(memory, offset, SHARED);
+    for (uint64_t i = 0; i < SHARED; i++)
+        if (at[i] != (uint8_t)(i * i >> 7))
+            return false;
+    return true;
+}
+
+static void shared_copies(void)
+{
+    enum { AT = 5000, APART = 3 << 20 };
+    struct shared_pages pages;
+    store_reach(SRAM + 1, 1000);
+    expect(!shared_pages_make(&pages, SRAM + 1, 0, 1000), "a short copy shares nothing");
+    uint8_t *original = bytes_at(HBM, AT, SHARED);
+    for (uint64_t i = 0; i < SHARED; i++)
+        original[i] = (uint8_t)(i * i >> 7);
+    store_reach(OTHER, AT + APART + SHARED);
+    store_reach(OTHER + 1, AT + SHARED);
+    put(OTHER, AT - 6, "before");
+    put(OTHER, AT + SHARED, "behind");
+    put(OTHER, 300, "as it was");
+    bool made = shared_pages_make(&pages, HBM, AT, SHARED);
+    expect(made && !shared_pages_map(&pages, OTHER, AT + 64), "pages that lie otherwise in memory are not shared");
+    expect(holds(OTHER, 300, "as it was"), "and nothing is written");
+    expect(made && shared_pages_map(&pages, OTHER, AT) && shared_pages_map(&pages, OTHER, AT + APART)
+           && shared_pages_map(&pages, OTHER + 1, AT) && is_copy(OTHER, AT) && is_copy(OTHER, AT + APART) && is_copy(OTHER + 1, AT)
+           && holds(OTHER, AT - 6, "before") && holds(OTHER, AT + SHARED, "behind"),
+           "copies that share pages are what the range was, and nothing beside them changes");
+    shared_pages_drop(&pages);
+    original[SHARED / 2] ^= 1;
+    bytes_at(OTHER + 1, AT, SHARED)[SHARED / 3] ^= 1;
+    expect(is_copy(OTHER, AT) && !is_copy(HBM, AT) && !is_copy(OTHER + 1, AT), "what is written to one copy is in no other");
+    put(OTHER, UINT64_C(40) << 30, "far");
+    expect(is_copy(OTHER, AT) && is_copy(OTHER, AT + APART) && holds(OTHER, UINT64_C(40) << 30, "far")
+           && holds(OTHER, AT + SHARED, "behind"), "a memory with shared pages grows and keeps its bytes");
+}
+
 int main(void)
 {
     expect(!store_is_used(), "a new store is not in use");
     sparse();
     copies();
+    shared_copies();
     expect(store_is_used(), "a store with bytes is in use");
     store_reset();
     expect(!store_is_used() && *bytes_at(HBM, 10, 1) == 0, "a reset store is zero again");
