@@ -23,7 +23,8 @@ struct gemm_block {
     uint64_t row, rows, column, columns;
     uint64_t pitch;                                     /* of a row of b and of sum */
     bool exact, in_c;                                   /* in_c: the sum is C itself */
-    float *a, *b;                                       /* packed: at most rows x DEPTH, DEPTH x columns */
+    float *a, *b;                                       /* packed: at most rows x DEPTH, DEPTH x columns; of B that lies
+                                                           column after column, columns x DEPTH */
     float *sum;                                         /* what has been accumulated; of integers, one slice's product */
     int32_t *exact_sum;                                 /* of integers: what has been accumulated */
 };
@@ -114,6 +115,28 @@ static void pack_b(const struct gemm_block *block, uint64_t k, uint64_t depth)
     }
 }
 
+/* Whether all B lie column after column, as the weights of a layer are kept. */
+static bool has_columns(const struct gemm_grid *grid)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < grid->columns; i++)
+        all &= b_of(grid, i)->stride[0] == 1 && b_of(grid, i)->stride[1] != 1;
+    return all;
+}
+
+/* Packs them column after column. */
+static void pack_columns(const struct gemm_block *block, uint64_t k, uint64_t depth)
+{
+    const struct gemm_grid *grid = block->grid;
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < grid->columns; start += b_of(grid, i++)->shape[1]) {
+        const struct view *b = b_of(grid, i);
+        struct overlap part = columns_of(block, start, b);
+        for (uint64_t j = 0; j < part.count; j++)
+            dtype_to_f32(b->dtype, view_at(b, k, part.first + j), block->b + (part.at + j) * depth, depth);
+    }
+}
+
 static void pack_a(const struct gemm_block *block, uint64_t k, uint64_t depth)
 {
     const struct gemm_grid *grid = block->grid;
@@ -139,6 +162,7 @@ static void multiply(struct gemm_block *block, uint64_t k, uint64_t end)
     uint64_t depth = end - k, m = block->rows, n = block->columns, a_pitch = depth, b_pitch = block->pitch;
     const struct view *of_a = a_of(block->grid, 0), *of_b = b_of(block->grid, 0);
     const float *a = block->a, *b = block->b;
+    bool by_columns = has_columns(block->grid);
     if (is_ready(block->grid, of_a)) {
         a = view_at(of_a, block->row, k);
         a_pitch = of_a->stride[0];
@@ -148,10 +172,14 @@ static void multiply(struct gemm_block *block, uint64_t k, uint64_t end)
     if (is_ready(block->grid, of_b)) {
         b = view_at(of_b, k, block->column);
         b_pitch = of_b->stride[0];
+    } else if (by_columns) {
+        pack_columns(block, k, depth);
+        b_pitch = depth;
     } else {
         pack_b(block, k, depth);
     }
-    blas_sgemm(m, n, depth, a, a_pitch, b, b_pitch, block->exact || k == 0 ? 0 : 1, block->sum, block->pitch);
+    (by_columns ? blas_sgemm_transposed : blas_sgemm)(m, n, depth, a, a_pitch, b, b_pitch, block->exact || k == 0 ? 0 : 1,
+                                                      block->sum, block->pitch);
     if (!block->exact)
         return;
     for (uint64_t i = 0; i < m; i++)

@@ -311,6 +311,50 @@ static bool apart(void)
     return good;
 }
 
+/* Operand `number` of a grid: two B of more columns than a block has, which lie row after row or column after column. */
+static struct view wide(uint32_t number, bool by_columns)
+{
+    enum { DEPTH = 90, COLUMNS = 2500 };
+    struct view v = view_matrix(1 + 2 * number, DTYPE_f16, 64, DEPTH, COLUMNS, COLUMNS + 3);
+    if (by_columns) {
+        v.stride[0] = 1;
+        v.stride[1] = DEPTH + 5;
+    }
+    return v;
+}
+
+static bool blocks_right(bool first_by_columns, bool second_by_columns)
+{
+    struct view b[] = {wide(0, first_by_columns), wide(1, second_by_columns)};
+    struct gemm made[2];
+    const struct gemm *gemms[2], *sorted[2];
+    struct gemm_grid grid[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        made[i] = (struct gemm){.a = view_matrix(0, DTYPE_f16, 0, 3, b->shape[0], b->shape[0]), .b = b[i], .tile_m = 3,
+                                .c = view_matrix(2 + 2 * i, DTYPE_f32, 0, 3, b->shape[1], b->shape[1]),
+                                .tile_k = b->shape[0], .tile_n = b->shape[1]};
+        gemms[i] = &made[i];
+        fill(&made[i].b, 1);
+        *place(&made[i].c, 2, b->shape[1] - 1) = 0;
+    }
+    fill(&made->a, 1);
+    bool good = gemm_groups(gemms, 2, sorted, grid) == 1 && grid->columns == 2 && gemm_blocks(grid) == 3;
+    void *scratch = aligned_alloc(64, gemm_scratch_bytes);
+    for (uint64_t i = 0; good && i < gemm_blocks(grid); i++)
+        gemm_block(grid, i, scratch);
+    free(scratch);
+    for (uint64_t i = 0; good && i < 2 * 3 * b->shape[1]; i++)
+        good = element_right(&made[i % 2], i / 2 % 3, i / 6);
+    return good;
+}
+
+static void blocks(void)
+{
+    expect(blocks_right(false, false), "gemms of several blocks, whose B lie row after row");
+    expect(blocks_right(true, true), "and column after column");
+    expect(blocks_right(true, false) && blocks_right(false, true), "and one of each");
+}
+
 static void groups(void)
 {
     expect(grouped(1) && grouped(63), "gemms that share operands form one grid");
@@ -326,5 +370,6 @@ int main(void)
     all_ops(true);
     finds();
     groups();
+    blocks();
     return tests_end();
 }
