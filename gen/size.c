@@ -37,7 +37,7 @@ void measure(struct plan *plan)
                     + plan->all_cubes * plan->link_count + 2 * (uint64_t)plan->model->chip_link_count;
     uint64_t pe_bytes = SIZE_pe + (engines + OTHER_SERVERS) * SIZE_server;
     uint64_t slice_bytes = SIZE_hbm_slice + attr[ATTR_hbm_ctrl_pcs].n * SIZE_pseudo_channel;
-    plan->state_bytes = plan->all_nodes * SIZE_fabric_node + plan->all_links * (SIZE_fabric_link + SIZE_link_target)
+    plan->state_bytes = plan->all_nodes * SIZE_fabric_node + plan->all_links * SIZE_fabric_link
                       + plan->all_cubes * SIZE_channels + plan->all_pes * pe_bytes + (plan->all_slices ? plan->all_slices : 1) * slice_bytes;
     if (plan->state_bytes > state_most_bytes)
         error_at(blame(plan->model), "%u SIPs of %u cubes of %u nodes need %llu MiB of state; a simulator holds %llu",

@@ -21,7 +21,7 @@ def gemms():
         for epilogues in ("copy neg", "abs sqrt", "scale tanh exp", "bias relu", "scale bias gelu", "silu tanh", "sigmoid",
                           "add", "sub mul", "max min", "div cast", "bias add scale relu"):
             yield {"dtype": dtype, "out": dtype, "epilogues": epilogues}
-            yield {"dtype": dtype, "out": "f32", "epilogues": epilogues, "tb": True}
+            yield {"dtype": dtype, "out": "f32", "epilogues": epilogues, "tb": True, "pinned": epilogues == "bias relu"}
         yield {"dtype": dtype, "out": dtype, "epilogues": "relu scale bias", "unscoped": True}
         for scope in (1, 2):
             yield {"dtype": dtype, "out": dtype, "epilogues": "scale bias add gelu", "scope": scope}

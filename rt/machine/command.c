@@ -1,6 +1,7 @@
 /* command.c: commands: a run has very many, but few at a time. */
 #include "command.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,20 +31,27 @@ const char *const fault_names[FAULTS] = {
 #undef FAULT
 };
 
-/* A command that is reused keeps the memory of its plan and list. */
-static struct pool commands;
+/* Simple commands, and composites, whose plans are large: one that is reused keeps the memory of its plan. */
+static struct pool simple, composites;
+
+static struct pool *pool_of(enum command_kind kind)
+{
+    return command_is_composite(kind) ? &composites : &simple;
+}
+
 static struct pool operands;                            /* of composites under way */
 
-/* Copies the runs of a request to where the plan of a simple command ends. */
+/* Copies the runs of a request to where the plan of a simple command will end. */
 static const void *runs_copy(struct command *command, const void *runs, uint64_t bytes)
 {
+    assert(!command_is_composite(command->ask.kind));
     char *plan = command_plan(command, SIMPLE_PLAN_BYTES + bytes);
     return memcpy(plan + SIMPLE_PLAN_BYTES, runs, bytes);
 }
 
 struct command *command_new(const struct request *ask)
 {
-    struct command *command = pool_reuse(&commands, sizeof *command);
+    struct command *command = pool_reuse(pool_of((enum command_kind)ask->kind), sizeof *command);
     memset(command, 0, offsetof(struct command, plan));
     command->ask = *ask;
     command->holders = 1;
@@ -57,8 +65,8 @@ struct command *command_new(const struct request *ask)
 void *command_plan(struct command *command, uint64_t bytes)
 {
     if (bytes > command->plan_bytes) {
-        command->plan = arena_alloc(bytes, 1);
-        command->plan_bytes = bytes;
+        command->plan_bytes = kb_max(2 * command->plan_bytes, bytes);
+        command->plan = arena_alloc(command->plan_bytes, 1);
     }
     return command->plan;
 }
@@ -80,7 +88,7 @@ void command_drop(struct command *command)
     observe_command_dropped(command);
     if (command->operands)
         pool_give_back(&operands, command->operands);
-    pool_give_back(&commands, command);
+    pool_give_back(pool_of((enum command_kind)command->ask.kind), command);
 }
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
@@ -97,6 +105,7 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 
 void commands_reset(void)
 {
-    pool_release(&commands);
+    pool_release(&simple);
+    pool_release(&composites);
     pool_release(&operands);
 }

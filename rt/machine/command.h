@@ -80,9 +80,9 @@ struct request {
     uint64_t address[OPERANDS];                         /* load, store: [OPERAND_A] is the memory side */
     uint64_t tcm, bytes;                                /* load, store, send, recv: offset in the own TCM; length, 0
                                                            for a recv of a stream, which takes any */
-    const struct runs *runs;                            /* load, store: of the memory side, NULL: one run; the command has a
+    const struct runs *runs;                            /* load, store: of the memory side; NULL: one run. The command has a
                                                            copy */
-    const struct address_run *list;                     /* load, store: in place of `runs`; likewise */
+    const struct address_run *list;                     /* load, store: in place of `runs`. The command has a copy */
     uint32_t listed;                                    /* how many; 0: no list */
     uint32_t peers;                                     /* send: number of the list of PEs it goes to (peers.h); 0: one */
     uint64_t m, k, n;                                   /* gemm, gemm_tiles; math_tiles: m, n; math: n elements */
@@ -143,7 +143,8 @@ static inline struct cause command_cause(const struct command *command)
 /* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 
-/* Returns the command's memory for its plan, of at least `bytes` bytes. That of a command with runs has these as well. */
+/* Returns the command's memory for its plan, of at least `bytes` bytes. It keeps what it has if it has that many: the runs of
+ * a simple command, which lie behind its plan (tiling.h). */
 void *command_plan(struct command *command, uint64_t bytes);
 
 /* Returns memory for the operands of the command, which has none yet: OPERANDS of them. */

@@ -20,17 +20,11 @@ extern struct hbm_slice kb_hbm[];                       /* sips * cubes * slices
 extern struct pseudo_channel kb_pseudo_channels[];      /* pcs of each slice */
 extern struct fabric_node kb_nodes[];                   /* by rank */
 extern struct fabric_link kb_links[];                   /* directed; route.c numbers them */
-extern struct link_target kb_link_targets[];            /* of links that are steps of a route; not part of the state */
 struct state_image;
 
 /* Saves or restores the state of models of users (state_fields.h); sets it to 0. */
 void models_carry(struct state_image *image);
 void models_reset(void);
-
-static inline const struct link_target *step_target(const struct step *step)
-{
-    return &kb_link_targets[step->link];
-}
 
 /* The first of the pseudo channels of a slice, which only memory.c reads without slice_channels, and slice_free_ps. */
 static inline struct pseudo_channel *slice_first_channel(uint32_t slice)

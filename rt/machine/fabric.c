@@ -34,6 +34,8 @@ static struct {
     uint64_t *within;                                   /* latencies between routers of a cube and 1, in the order of kb_route */
 } routes;
 
+struct link_target *link_targets;
+
 static enum node_kind place_kind(struct place place)
 {
     return place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind;
@@ -52,6 +54,7 @@ void fabric_init(void)
 {
     models_init();
     route_init();
+    link_targets = arena_alloc(link_count(), sizeof *link_targets);
 #define LINK(name, bw, latency) spec.link[LINK_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
 #define WRAP(name, bw, latency) spec.link[SPEED_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
 #include "kb/links.def"
@@ -295,7 +298,7 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
             break;
         if (!steps.count || is_narrower(along.hop.speed, narrowest))
             narrowest = along.hop.speed;
-        kb_link_targets[along.hop.link] = (struct link_target){
+        link_targets[along.hop.link] = (struct link_target){
             spec.link[along.hop.speed].latency_ps, along.rank, (uint16_t)along.hop.speed, speed_class(along.hop.speed),
             place_kind(along.hop.to)};
         *array_add(&steps) = (struct step){along.hop.link, along.rank == route->to_rank};
@@ -384,7 +387,7 @@ static uint32_t data_rank(const struct data_message *data)
 static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_ps)
 {
     struct event *event = &data->message.event;
-    event->order = event_order(rank, CLASS_MESSAGE, (uint32_t)event->order);
+    event->order = event_order(rank, CLASS_MESSAGE, (uint32_t)event->order);     /* of its origin, as data_make has set it */
     event_at(event, t_ps);
 }
 
@@ -684,7 +687,7 @@ static void data_ends(struct event *event)
 static inline void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
 {
     message_number(&data->message, route);
-    data->message.event.order = route->from_rank;       /* the part that all of its events have (head_at) */
+    data->message.event.order = route->from_rank;       /* the part that all events of the head have */
     data->payload = payload;
     data->step = route->steps;
     uint64_t drain_ps = data_drain_ps(data);
@@ -975,6 +978,7 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
 void fabric_reset(void)
 {
     memset(&routes, 0, sizeof routes);
+    link_targets = NULL;
     copied_bytes = NULL;
 }
 

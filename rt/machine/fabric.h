@@ -26,20 +26,27 @@ struct fabric_link {
     uint64_t free_ps, busy_ps;
 };
 
-/* What heads find that take a link. */
+/* What a head needs to know of a link, and of the node behind it. */
 struct link_target {
     uint64_t latency_ps;                                /* of the link */
-    uint32_t rank;                                      /* of the node behind it */
-    uint16_t speed;                                     /* as link_speed says */
+    uint32_t rank;                                      /* of the node */
+    uint16_t speed;                                     /* of the link, as link_speed says */
     uint8_t class;                                      /* enum link_class */
     uint8_t kind;                                       /* enum node_kind */
 };
 
+extern struct link_target *link_targets;                /* by link: of those that are steps of routes */
+
 /* A link of a route. A machine may use millions of steps. */
 struct step {
-    uint32_t link : 31;                                 /* its link_target is known */
+    uint32_t link : 31;                                 /* number of it */
     uint32_t last : 1;                                  /* of the route */
 };
+
+static inline const struct link_target *step_target(const struct step *step)
+{
+    return &link_targets[step->link];
+}
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {

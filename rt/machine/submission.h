@@ -11,8 +11,8 @@ struct refusal {
     char text[512];
 };
 
-/* Checks a command that has its plan, of which tiling_make says what is wrong: for KERNEL_ERROR, BAD_ADDRESS and TILE_TOO_LARGE, in this order. If it is refused,
- * fills `why` and returns true. */
+/* Checks a command that has its plan: for KERNEL_ERROR, BAD_ADDRESS and TILE_TOO_LARGE, in this order. plan_wrong: what
+ * tiling_make has returned. If the command is refused, fills `why` and returns true. */
 bool submission_refused(const struct command *command, const char *plan_wrong, struct refusal *why);
 
 #endif

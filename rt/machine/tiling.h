@@ -58,10 +58,11 @@ struct tile_shape {
 /* The plan of a simple command: one tile of one stage, in no buffers of the scheduler. */
 struct simple_plan {
     struct tile_shape shape;
-    struct stage stage, end;                            /* of the end, nothing but the kind is used: very many wait */
+    struct stage stage, end;
 };
 
-enum { SIMPLE_PLAN_BYTES = offsetof(struct simple_plan, end) + sizeof(uint64_t) };
+/* What is used of it, for very many wait: of the end, what comes before `amount`. */
+enum { SIMPLE_PLAN_BYTES = offsetof(struct simple_plan, end.amount) };
 
 struct tile {
     uint64_t id;

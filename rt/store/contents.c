@@ -277,7 +277,8 @@ static void drop_all(void)
 static void apply_strided(const struct waiting *one)
 {
     const struct strided *how = one->strided;
-    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to, .shape = {1, 1, 1, 1}}, from = to;
+    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to, .shape = {1, 1, 1, 1}};
+    struct view from = to;
     for (uint32_t i = 0; i < how->rank; i++) {
         to.shape[i] = from.shape[i] = how->axis[i].elements;
         to.stride[i] = how->axis[i].to_stride;

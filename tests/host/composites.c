@@ -45,8 +45,11 @@ KB_KERNEL(gemm_of, struct composite_args)
         b = tl_transposed(tl, b, 0, 1);
     if (a.shape[0] == 0)
         return;
-    if (arg->pinned)
-        b = tl_load(tl, b);
+    if (arg->pinned) {
+        struct tl_shard far = b;
+        b = tl_load(tl, far);
+        tl_after(tl, tl_load_async(tl, b, far));
+    }
     struct tl_composite ask = {.op = TL_GEMM, .m = a.shape[0], .k = a.shape[1], .n = c.shape[1],
                                .tile = {arg->tile, arg->tile, arg->tile}, .a = tl_in(a), .b = tl_in(b),
                                .c = tl_out(c), .pin_b = arg->pinned};
