@@ -252,28 +252,91 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
     return patch;
 }
 
-/* Whether a view has all elements that a copy writes from the same byte on: each of its axes is as long or longer. */
-static bool covers(const struct view *view, const struct patch_copy *copy)
+/* What is left to see of a copy that another one lies over: all; nothing; or, along one axis, `count` elements from `first`
+ * on. */
+struct rest {
+    enum { REST_ALL, REST_NONE, REST_PART } kind;
+    unsigned axis;
+    uint64_t first, count;
+};
+
+/* Takes a part of a row of elements that is left of [from, from + count) when [0, over) is hidden. Returns false if that
+ * is nothing or two parts, or nothing is hidden. */
+static bool one_end(struct rest *rest, int64_t from, int64_t count, int64_t over)
 {
-    bool all = view->dtype == copy->dtype;
-    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-        all &= view->shape[axis] >= copy->shape[axis]
-               && (copy->shape[axis] == 1 || view->stride[axis] == copy->to_stride[axis]);
-    return all;
+    int64_t before = kb_min(-from, count), behind = kb_min(from + count - over, count);
+    if (before >= count || behind >= count || (before > 0) == (behind > 0))
+        return false;
+    rest->first = before > 0 ? 0 : (uint64_t)(count - behind);
+    rest->count = (uint64_t)(before > 0 ? before : behind);
+    return true;
 }
 
-/* Removes the copies whose bytes another one will write. */
+/* The place of a copy in a view is taken axis by axis, along the axes in their order: where that finds none, all is left. */
+static struct rest rest_of(const struct laid *laid, const struct view *view)
+{
+    const struct patch_copy *copy = laid->copy;
+    const struct rest all = {.kind = REST_ALL};
+    struct rest rest = {.kind = REST_NONE};
+    int64_t size = dtype_bytes[view->dtype], away = (int64_t)(laid->at - view->offset);
+    if (copy->dtype != view->dtype || away % size)
+        return all;
+    away /= size;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++) {
+        int64_t count = (int64_t)copy->shape[axis], over = (int64_t)view->shape[axis];
+        int64_t stride = (int64_t)(over > 1 ? view->stride[axis] : copy->to_stride[axis]), from = 0;
+        if (count > 1 && over > 1 && copy->to_stride[axis] != view->stride[axis])
+            return all;
+        if (stride && (count > 1 || over > 1))
+            from = away / stride - (away % stride < 0);
+        away -= from * stride;
+        if (from >= 0 && from + count <= over)
+            continue;
+        if (rest.kind == REST_PART || !one_end(&rest, from, count, over))
+            return all;
+        rest.kind = REST_PART;
+        rest.axis = axis;
+    }
+    return away ? all : rest;
+}
+
+/* A copy that this patch alone holds. */
+static struct patch_copy *copy_own(struct patch_copy *copy)
+{
+    if (copy->holders == 1)
+        return copy;
+    struct patch_copy *own = pool_reuse(&copies, sizeof *own);
+    struct interval_map source = copy_source(copy), of_own = PIECES;
+    interval_copy(&of_own, 0, &source, 0, UINT64_MAX);
+    *own = *copy;
+    own->holders = 1;
+    own->source = of_own.root;
+    copy->holders--;
+    return own;
+}
+
+/* Removes what another copy will hide of each copy. */
 static void remove_hidden(struct patch *patch, const struct view *to)
 {
     size_t left = 0;
     for (size_t i = 0; i < patch->copies.count; i++) {
         struct laid laid = patch->copies.at[i];
-        if (laid.at == to->offset && covers(to, laid.copy)) {
+        struct rest rest = rest_of(&laid, to);
+        if (rest.kind != REST_ALL)
             patch->copied -= copy_bytes(laid.copy);
+        if (rest.kind == REST_NONE) {
             copy_drop(laid.copy);
-        } else {
-            patch->copies.at[left++] = laid;
+            continue;
         }
+        if (rest.kind == REST_PART) {
+            struct patch_copy *copy = laid.copy = copy_own(laid.copy);
+            uint64_t size = dtype_bytes[copy->dtype];
+            laid.at += rest.first * copy->to_stride[rest.axis] * size;
+            copy->from_offset += rest.first * copy->from_stride[rest.axis] * size;
+            copy->shape[rest.axis] = rest.count;
+            patch->copied += copy_bytes(copy);
+        }
+        patch->copies.at[left++] = laid;
     }
     patch->copies.count = left;
 }
