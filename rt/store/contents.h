@@ -25,7 +25,7 @@ void contents_copy(const struct view *to, const struct view *from);
 void contents_compute(const struct view *view, struct op_ref *maker);
 
 /* Returns the operation whose result the first pending byte of a range is, wherever it was copied since, and which byte
- * that is; NULL if none is pending. */
+ * that is; NULL if none is pending. Where very many results are pending, it may be another one of the same call. */
 struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
 
 /* Whether a range has a pending byte. */

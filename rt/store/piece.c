@@ -23,13 +23,18 @@ void filled_drop(struct filled *filled)
 
 static struct patch *patch_hold(struct patch *patch);
 
+/* Pieces that are results: more than this are so many that their number is bounded. */
+enum { MANY_RESULTS = 1 << 15 };
+
+static uint64_t results;
+
 static void piece_copied(struct interval *copy)
 {
     struct piece *piece = (struct piece *)copy;
     if (piece->kind == PIECE_filled)
         piece->filled->holders++;
     else if (piece->kind == PIECE_result)
-        op_ref_hold(piece->maker);
+        op_ref_hold(piece->maker), results++;
     else if (piece->kind == PIECE_patched)
         patch_hold(piece->patch);
 }
@@ -40,7 +45,7 @@ static void piece_dropped(struct interval *dropped)
     if (piece->kind == PIECE_filled)
         filled_drop(piece->filled);
     else if (piece->kind == PIECE_result)
-        op_ref_drop(piece->maker);
+        op_ref_drop(piece->maker), results--;
     else if (piece->kind == PIECE_patched)
         patch_drop(piece->patch);
 }
@@ -50,14 +55,21 @@ static void piece_advance(struct interval *interval, uint64_t bytes)
     ((struct piece *)interval)->offset += bytes;
 }
 
-/* The bytes of one result have no order of their own: any two are one piece. */
+/* Whether one call of a PE's kernel has made two results. */
+static bool is_same_call(const struct op_ref *a, const struct op_ref *b)
+{
+    return a->pe == b->pe && a->line == b->line && a->file == b->file && a->kernel == b->kernel && a->name == b->name;
+}
+
+/* The bytes of one result have no order of their own: any two are one piece. Where there are very many results, those of one
+ * call are like one: the first of them names all. */
 static bool piece_continues(const struct interval *low, const struct interval *high)
 {
     const struct piece *a = (const struct piece *)low, *b = (const struct piece *)high;
     if (a->kind != b->kind)
         return false;
     if (a->kind == PIECE_result)
-        return a->maker == b->maker;
+        return a->maker == b->maker || (results > MANY_RESULTS && is_same_call(a->maker, b->maker));
     bool follows = a->number == b->number && a->offset + (low->end - low->begin) == b->offset;
     return follows && (a->kind == PIECE_stored || (a->kind == PIECE_filled ? a->filled == b->filled : a->patch == b->patch));
 }

@@ -336,6 +336,37 @@ static void strips(void)
     contents_reset();
 }
 
+/* How many operations memory keeps of very many whose results lie side by side, made by some calls in turn. */
+static uint32_t kept_of(uint32_t calls)
+{
+    enum { RESULTS = 100000 };
+    static struct op_ref *maker[RESULTS];
+    uint64_t first;
+    uint32_t kept = 0;
+    store_reset();
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        struct view to = view_bytes(1, 8 * i, 8);
+        maker[i] = op_ref_new();
+        maker[i]->line = i % calls;
+        contents_compute(&to, maker[i]);
+    }
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        const struct op_ref *of = contents_maker(1, 8 * i, 8, &first);
+        if (!of || of->line != i % calls)
+            return UINT32_MAX;
+        kept += maker[i]->holders > 1;
+    }
+    return kept;
+}
+
+static void many_results(void)
+{
+    uint32_t one = kept_of(1), two = kept_of(2);
+    expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
+    expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
+    store_reset();
+}
+
 /* Shards of consecutive rows, copied side by side as an all-gather does, are one piece: a copy of all makes no more. */
 static void side_by_side(void)
 {
@@ -381,6 +412,7 @@ int main(void)
     loop();
     side_by_side();
     strips();
+    many_results();
     store_reset();
     return tests_end();
 }
