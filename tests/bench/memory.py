@@ -5,10 +5,14 @@ Both are seen from outside by a library that is loaded before the simulator's ow
 import os
 
 from inputs import exact, gemm, machine, stream
+from itself import library_benches
 from row import Result, Row
 from setting import HERE, output
 
 MOST_KIB = 32 << 10
+MOST_OF_LIBRARY_KIB = 40 << 10
+LARGE = ("attention queries=32768", "all_reduce size=67108864", "softmax rows=4194304 cols=4096", "gemm m=1000000 k=16384 n=8192",
+         "gemm_2d m=32768 k=16384 n=16384", "transpose m=32768 n=16384")     # of which some have tensors of many GiB
 ROWS_OF_STREAMS = (64, 4096, 32768)        # one tile; two that are long enough to fill every pool
 
 
@@ -28,6 +32,18 @@ def memory(setting):
     return Result(f"{max(info, replay) / 1024:.3g} MiB", max(info, replay) <= MOST_KIB,
                   f"most resident (VmHWM), 4,096 PEs: info {info / 1024:.3g} MiB, replay of a tile on every PE "
                   f"{replay / 1024:.3g} MiB", {"info_kib": info, "replay_kib": replay})
+
+
+def memory_library(setting):
+    """What runs of the library's benches for the time alone take, as a user runs them, and at large sizes."""
+    program, benches = library_benches(setting)
+    def most(runs):
+        return max((watched(setting, program, "run", *run.split(), "--data", "off")["resident_kib"], run) for run in runs)
+    (kib, bench), (large_kib, large) = most(benches), most(LARGE)
+    return Result(f"{kib / 1024:.3g} MiB", kib <= MOST_OF_LIBRARY_KIB,
+                  f"most resident (VmHWM) of {len(benches)} benches --data off on ref_sip at their defaults: {bench}; of "
+                  f"{len(LARGE)} at large sizes {large_kib / 1024:.3g} MiB: {large}",
+                  {"most_kib": kib, "large_kib": large_kib})
 
 
 def steps(rows):
@@ -58,4 +74,5 @@ def allocations(setting):
                   {"while_simulating": long - short, "pools": short - tile, "before": tile})
 
 
-ROWS = [Row("memory", "<= 32 MiB", memory), Row("allocations", "0", allocations)]
+ROWS = [Row("memory", "<= 32 MiB", memory), Row("memory-library", "<= 40 MiB", memory_library),
+        Row("allocations", "0", allocations)]
