@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "allocator.h"
@@ -138,7 +139,8 @@ static uint32_t all_cuts;
 
 bool shared_pages_make(struct shared_pages *pages, uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    if (bytes < SHARED_LEAST)
+    struct rlimit most;                                 /* of files: to exceed it would be a signal to whoever embeds this */
+    if (bytes < SHARED_LEAST || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < PAGE || most.rlim_cur - PAGE < bytes)
         return false;
     *pages = (struct shared_pages){memfd_create("kbgen copies", MFD_CLOEXEC), offset % PAGE, bytes};
     if (pages->file < 0)
