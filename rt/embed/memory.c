@@ -180,6 +180,14 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t of
     return pages ? pages : refused();
 }
 
+/* There are no files to map. */
+int memfd_create(const char *name, unsigned flags)
+{
+    (void)name, (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
+
 int munmap(void *at, size_t bytes)
 {
     lock();

@@ -39,7 +39,7 @@ extern struct link_target *link_targets;                /* by link: of those tha
 
 /* A link of a route. A machine may use millions of steps. */
 struct step {
-    uint32_t link : 31;                                 /* number of it */
+    uint32_t link : 31;                                 /* its number */
     uint32_t last : 1;                                  /* of the route */
 };
 

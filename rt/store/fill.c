@@ -164,14 +164,19 @@ static void write_batch(uint64_t i, unsigned thread, void *arg)
     }
 }
 
-/* Shard 1 + i gets what the first one has. */
+struct copies {
+    const struct tensor *tensor;
+    struct ARRAY(uint32_t) shards;                      /* that get what the first one has */
+};
+
 static void write_copy(uint64_t i, unsigned thread, void *arg)
 {
-    const struct tensor *tensor = arg;
-    const struct shard *from = &tensor->shard[0], *to = &tensor->shard[1 + i];
+    const struct copies *copies = arg;
+    const struct tensor *tensor = copies->tensor;
+    const struct shard *from = &tensor->shard[0], *to = &tensor->shard[copies->shards.at[i]];
     uint64_t bytes = to->elements * dtype_bytes[tensor->dtype];
     if (thread == 0)
-        progress_part("copies of a fill", i, tensor->shards - 1);
+        progress_part("copies of a fill", i, copies->shards.count);
     populate(to->memory, to->offset, bytes);
     store_copy(to->memory, to->offset, from->memory, from->offset, bytes);
 }
@@ -186,19 +191,20 @@ static void on_threads(uint64_t elements, uint64_t count, void (*f)(uint64_t i, 
 }
 
 /* The other shards get what the first one has; where they can, they share its pages. */
-static void write_copies(struct tensor *tensor)
+static void write_copies(const struct tensor *tensor)
 {
     const struct shard *from = tensor->shard;
-    uint32_t others = tensor->shards - 1;
+    struct copies rest = {.tensor = tensor};
     struct shared_pages pages;
-    if (!others || !shared_pages_make(&pages, from->memory, from->offset, from->elements * dtype_bytes[tensor->dtype])) {
-        on_threads(tensor->elements * others, others, write_copy, tensor);
-        return;
-    }
-    for (uint32_t i = 0; i < others; i++)
-        if (!shared_pages_map(&pages, from[1 + i].memory, from[1 + i].offset))
-            write_copy(i, 0, tensor);
-    shared_pages_drop(&pages);
+    bool shares = tensor->shards > 1
+                  && shared_pages_make(&pages, from->memory, from->offset, from->elements * dtype_bytes[tensor->dtype]);
+    for (uint32_t i = 1; i < tensor->shards; i++)
+        if (!shares || !shared_pages_map(&pages, from[i].memory, from[i].offset))
+            *array_add(&rest.shards) = i;
+    if (shares)
+        shared_pages_drop(&pages);
+    on_threads(tensor->elements * rest.shards.count, rest.shards.count, write_copy, &rest);
+    array_free(&rest.shards);
 }
 
 void fill_write(const struct fill *fill)

@@ -33,10 +33,12 @@ static void piece_copied(struct interval *copy)
     struct piece *piece = (struct piece *)copy;
     if (piece->kind == PIECE_filled)
         piece->filled->holders++;
-    else if (piece->kind == PIECE_result)
-        op_ref_hold(piece->maker), results++;
     else if (piece->kind == PIECE_patched)
         patch_hold(piece->patch);
+    if (piece->kind == PIECE_result) {
+        op_ref_hold(piece->maker);
+        results++;
+    }
 }
 
 static void piece_dropped(struct interval *dropped)
@@ -44,10 +46,12 @@ static void piece_dropped(struct interval *dropped)
     struct piece *piece = (struct piece *)dropped;
     if (piece->kind == PIECE_filled)
         filled_drop(piece->filled);
-    else if (piece->kind == PIECE_result)
-        op_ref_drop(piece->maker), results--;
     else if (piece->kind == PIECE_patched)
         patch_drop(piece->patch);
+    if (piece->kind == PIECE_result) {
+        op_ref_drop(piece->maker);
+        results--;
+    }
 }
 
 static void piece_advance(struct interval *interval, uint64_t bytes)
@@ -276,7 +280,7 @@ struct rest {
  * is nothing or two parts, or nothing is hidden. */
 static bool one_end(struct rest *rest, int64_t from, int64_t count, int64_t over)
 {
-    int64_t before = kb_min(-from, count), behind = kb_min(from + count - over, count);
+    int64_t before = -from, behind = from + count - over;   /* elements before and behind what is hidden, if above 0 */
     if (before >= count || behind >= count || (before > 0) == (behind > 0))
         return false;
     rest->first = before > 0 ? 0 : (uint64_t)(count - behind);

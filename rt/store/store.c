@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "allocator.h"
@@ -71,19 +70,35 @@ bool store_range_is_used(uint32_t memory, uint64_t offset, uint64_t bytes)
     return bytes && offset < mapped_end(memory);
 }
 
+static uint32_t all_cuts;
+
+static void cut_add(struct memory *m, uint64_t at)
+{
+    size_t i = m->cuts.count;
+    while (i > 0 && m->cuts.at[i - 1] > at)
+        i--;
+    if (i > 0 && m->cuts.at[i - 1] == at)
+        return;
+    array_reserve(&m->cuts, m->cuts.count + 1);
+    memmove(&m->cuts.at[i + 1], &m->cuts.at[i], (m->cuts.count++ - i) * sizeof *m->cuts.at);
+    m->cuts.at[i] = at;
+    all_cuts++;
+}
+
 static void *map_new(uint64_t bytes)
 {
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/* Moves what is mapped to a larger mapping, which is returned. mremap takes one mapping at a time. */
+/* Moves what is mapped to a larger mapping, which is returned. Before Linux 6.17 mremap takes one mapping at a time. */
 static void *map_larger(struct memory *m, uint64_t size)
 {
     if (!m->cuts.count)
         return mremap(m->at, m->mapped, size, MREMAP_MAYMOVE);
+    cut_add(m, m->mapped);                              /* there the rest of the larger one begins */
     uint8_t *at = map_new(size);
     for (uint64_t i = 0, from = 0, to; at != MAP_FAILED && from < m->mapped; i++, from = to) {
-        to = i < m->cuts.count ? m->cuts.at[i] : m->mapped;
+        to = m->cuts.at[i];
         if (to > from && mremap(m->at + from, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, at + from) == MAP_FAILED)
             return MAP_FAILED;
     }
@@ -133,14 +148,11 @@ void store_copy(uint32_t to, uint64_t to_offset, uint32_t from, uint64_t from_of
 
 /* ---- copies that share pages */
 
-enum { SHARED_LEAST = 256 << 10, CUTS_MOST = 1 << 14 }; /* bytes that are worth it; the system has 65,530 mappings */
-
-static uint32_t all_cuts;
+enum { SHARED_LEAST = 256 << 10, CUTS_MOST = 1 << 14 }; /* bytes that are worth it; by default a process has 65,530 mappings */
 
 bool shared_pages_make(struct shared_pages *pages, uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    struct rlimit most;                                 /* of files: to exceed it would be a signal to whoever embeds this */
-    if (bytes < SHARED_LEAST || getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < PAGE || most.rlim_cur - PAGE < bytes)
+    if (bytes < SHARED_LEAST || sysconf(_SC_PAGESIZE) != PAGE)
         return false;
     *pages = (struct shared_pages){memfd_create("kbgen copies", MFD_CLOEXEC), offset % PAGE, bytes};
     if (pages->file < 0)
@@ -157,19 +169,6 @@ bool shared_pages_make(struct shared_pages *pages, uint32_t memory, uint64_t off
     return true;
 }
 
-static void cut_add(struct memory *m, uint64_t at)
-{
-    size_t i = m->cuts.count;
-    while (i > 0 && m->cuts.at[i - 1] > at)
-        i--;
-    if (i > 0 && m->cuts.at[i - 1] == at)
-        return;
-    array_reserve(&m->cuts, m->cuts.count + 1);
-    memmove(&m->cuts.at[i + 1], &m->cuts.at[i], (m->cuts.count++ - i) * sizeof *m->cuts.at);
-    m->cuts.at[i] = at;
-    all_cuts++;
-}
-
 /* Maps whole pages, and copies what is before and behind them. */
 bool shared_pages_map(const struct shared_pages *pages, uint32_t memory, uint64_t offset)
 {
@@ -178,9 +177,12 @@ bool shared_pages_map(const struct shared_pages *pages, uint32_t memory, uint64_
     uint64_t first = (begin + PAGE - 1) / PAGE * PAGE, last = end / PAGE * PAGE;
     if (begin % PAGE != pages->phase || all_cuts + 2 > CUTS_MOST)
         return false;
-    if (mmap(m->at + first, last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pages->file,
-             (off_t)(first - origin)) == MAP_FAILED)
+    int how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+    if (mmap(m->at + first, last - first, PROT_READ | PROT_WRITE, how, pages->file, (off_t)(first - origin)) == MAP_FAILED) {
+        if (mmap(m->at + first, last - first, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+            die("cannot map %llu bytes of a simulated memory:", (unsigned long long)(last - first));
         return false;
+    }
     cut_add(m, first);
     cut_add(m, last);
     return pread(pages->file, m->at + begin, first - begin, (off_t)pages->phase) == (ssize_t)(first - begin)

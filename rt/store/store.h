@@ -55,8 +55,8 @@ struct shared_pages {
 /* Returns false if the range is too short to be worth it, or the system cannot. */
 bool shared_pages_make(struct shared_pages *pages, uint32_t memory, uint64_t offset, uint64_t bytes);
 
-/* Makes a range of a memory, within reach, a copy. Returns false, with the bytes as they were, if pages do not lie in it as
- * in the first one, or the system cannot. */
+/* Makes a range of a memory, within reach, a copy. Returns false if pages do not lie in it as in the first one; or, then with
+ * other bytes in it, if the system cannot. */
 bool shared_pages_map(const struct shared_pages *pages, uint32_t memory, uint64_t offset);
 
 void shared_pages_drop(struct shared_pages *pages);

@@ -994,7 +994,7 @@ static int run_quiet(void)
     kb_sim *sim = make(&config);
     fflush(stdout);
     allow_memory_alone();
-    enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=64", "k=64"}, 3);
+    enum kb_status status = kb_sim_run_bench(sim, "gemm", (const char *[]){"m=64", "n=512", "k=512"}, 3);
     char *text = result_of(sim);
     struct state state = state_of(sim);
     bool good = status == KB_OK && *text && state.bytes && kb_sim_reset(sim) == KB_OK && restore(sim, state) == KB_OK;
