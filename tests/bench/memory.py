@@ -34,7 +34,7 @@ def memory(setting):
                   f"{replay / 1024:.3g} MiB", {"info_kib": info, "replay_kib": replay})
 
 
-def memory_library(setting):
+def library_resident(setting):
     """What runs of the library's benches for the time alone take, as a user runs them, and at large sizes."""
     program, benches = library_benches(setting)
     def most(runs):
@@ -74,5 +74,5 @@ def allocations(setting):
                   {"while_simulating": long - short, "pools": short - tile, "before": tile})
 
 
-ROWS = [Row("memory", "<= 32 MiB", memory), Row("memory-library", "<= 40 MiB", memory_library),
+ROWS = [Row("memory", "<= 32 MiB", memory), Row("library-resident", "<= 40 MiB", library_resident),
         Row("allocations", "0", allocations)]
