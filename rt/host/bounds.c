@@ -160,7 +160,7 @@ static void add_bytes(struct traffic *traffic, struct way way, uint64_t bytes)
 {
     const struct route *route = route_listed(&way);
     for (uint32_t i = 0; route && i < route->length; i++)
-        add_to_link(traffic, route->steps[i].link, step_target(&route->steps[i])->speed, bytes);
+        add_to_link(traffic, step_link(route->steps[i]), step_target(&route->steps[i])->speed, bytes);
     if (route)
         return;
     for (struct traversal along = traversal_of(way); traversal_next(&along);)

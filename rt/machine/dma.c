@@ -166,7 +166,7 @@ static bool sram_write_arrives(struct data_message *data, uint64_t head_ps, uint
 /* Takes away what such a write is counted for beyond now (count: -1), or adds it again (1). */
 static void write_count_ahead(const struct data_message *data, int count)
 {
-    if (data->ahead_ps <= now_ps || !data->arrives || !data->step[-1].last)
+    if (data->ahead_ps <= now_ps || !data->arrives || !step_is_last(data->step[-1]))
         return;
     stats.write_bytes[SPACE_SRAM] += count * data->payload->bytes;
     stats.write_busy_ps[SPACE_SRAM] += count * data->payload->sram_write_ps;

@@ -36,6 +36,8 @@ static struct {
 
 struct link_target *link_targets;
 
+_Static_assert(sizeof(struct link_target) == 2 * sizeof(struct fabric_link), "a step tells where both are");
+
 static enum node_kind place_kind(struct place place)
 {
     return place.cube == OUTSIDE ? place.node : kb_cube_nodes[place.node].kind;
@@ -54,6 +56,7 @@ void fabric_init(void)
 {
     models_init();
     route_init();
+    assert(link_count() < UINT32_MAX / sizeof *link_targets);   /* gen/size.c allows fewer */
     link_targets = arena_alloc(link_count(), sizeof *link_targets);
 #define LINK(name, bw, latency) spec.link[LINK_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
 #define WRAP(name, bw, latency) spec.link[SPEED_##name] = (struct link_rate){kb_attrs.bw, kb_attrs.latency};
@@ -158,7 +161,7 @@ struct control_hop control_hop(const struct way *way, struct hop hop)
 
 uint64_t target_overhead_ps(const struct link_target *target)
 {
-    return kb_fabric_models[target->kind].handle ? UINT64_MAX : spec.overhead_ps[target->kind];
+    return kb_fabric_models[target->kind].handle ? UINT64_MAX : target->overhead_ps;
 }
 
 static inline uint64_t hop_latency_ps(const struct traversal *along)
@@ -211,7 +214,7 @@ static uint64_t steps_latency_ps(const struct route *route)
     uint64_t latency_ps = 0;
     for (uint32_t i = 0; i < route->length; i++) {
         const struct link_target *target = step_target(&route->steps[i]);
-        latency_ps += target->latency_ps + spec.overhead_ps[target->kind];
+        latency_ps += target->latency_ps + target->overhead_ps;
     }
     return latency_ps;
 }
@@ -241,7 +244,7 @@ struct route *route_back_made(struct route *request)
 
 static inline struct fabric_node *target_node(const struct link_target *target)
 {
-    return &kb_nodes[target->rank];
+    return &kb_nodes[target_rank(target)];
 }
 
 /* How the ways from a node to all nodes of a cube begin, up to the step into the cube. */
@@ -299,9 +302,10 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
         if (!steps.count || is_narrower(along.hop.speed, narrowest))
             narrowest = along.hop.speed;
         link_targets[along.hop.link] = (struct link_target){
-            spec.link[along.hop.speed].latency_ps, along.rank, (uint16_t)along.hop.speed, speed_class(along.hop.speed),
+            event_order(along.rank, CLASS_MESSAGE, 0), spec.overhead_ps[place_kind(along.hop.to)],
+            spec.link[along.hop.speed].latency_ps, (uint16_t)along.hop.speed, speed_class(along.hop.speed),
             place_kind(along.hop.to)};
-        *array_add(&steps) = (struct step){along.hop.link, along.rank == route->to_rank};
+        *array_add(&steps) = step_new(along.hop.link, along.rank == route->to_rank);
     }
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
@@ -380,22 +384,23 @@ static void data_leaves(struct event *event);
 static uint32_t data_rank(const struct data_message *data)
 {
     const struct route *route = data->message.route;
-    return data->step > route->steps ? step_target(data->step - 1)->rank : route->from_rank;
+    return data->step > route->steps ? target_rank(step_target(data->step - 1)) : route->from_rank;
 }
 
 /* The next event of a head is at a node. */
-static inline void head_at(struct data_message *data, uint32_t rank, uint64_t t_ps)
+static inline void head_at(struct data_message *data, const struct link_target *target, uint64_t t_ps)
 {
     struct event *event = &data->message.event;
-    event->order = event_order(rank, CLASS_MESSAGE, (uint32_t)event->order);     /* of its origin, as data_make has set it */
+    event->order = target->order | (uint32_t)event->order;  /* the origin, as data_make has set it */
     event_at(event, t_ps);
 }
 
 /* The last event of the head, at the end of its way. */
-static inline void head_ends_at(struct data_message *data, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
+static inline void head_ends_at(struct data_message *data, const struct link_target *target, uint64_t t_ps,
+                                void (*fire)(struct event *))
 {
     data->message.event.fire = fire;
-    head_at(data, rank, t_ps);
+    head_at(data, target, t_ps);
 }
 
 /* The head arrives at the end of its route ahead of time, unless an event has to do that. Heads come to a pe_dma over its
@@ -409,7 +414,7 @@ static inline bool arrives_ahead(struct data_message *data, const struct link_ta
     struct fabric_node *node = target_node(target);
     if (node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    node->free_ps = time_after(arrival_ps, spec.overhead_ps[target->kind]);
+    node->free_ps = time_after(arrival_ps, target->overhead_ps);
     data->ahead_ps = arrival_ps;
     event_count++;
     uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
@@ -417,7 +422,7 @@ static inline bool arrives_ahead(struct data_message *data, const struct link_ta
         node->taken = data;
         event_count++;
     } else {
-        head_ends_at(data, target->rank, delivered_ps, message_delivered);
+        head_ends_at(data, target, delivered_ps, message_delivered);
     }
     return true;
 }
@@ -431,7 +436,7 @@ static inline bool write_arrives_ahead(struct data_message *data, const struct l
     struct fabric_node *node = target_node(target);
     if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
-    uint64_t head_ps = time_after(arrival_ps, spec.overhead_ps[target->kind]);
+    uint64_t head_ps = time_after(arrival_ps, target->overhead_ps);
     if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
         return false;
     node->free_ps = head_ps;
@@ -457,7 +462,7 @@ static __attribute__((noinline)) void last_link_taken(struct data_message *data,
     if (!watched && (data->receiver ? arrives_ahead(data, target, arrival_ps) : write_arrives_ahead(data, target, arrival_ps)))
         return;
     node->arriving++;
-    head_ends_at(data, target->rank, arrival_ps, data_ends);
+    head_ends_at(data, target, arrival_ps, data_ends);
 }
 
 /* The head takes the next link, at head_ps or when the link is free. Its event is set to fire at the next node as that of a
@@ -466,17 +471,17 @@ static inline uint64_t link_take(struct data_message *data, uint64_t head_ps, bo
 {
     struct step step = *data->step++;
     const struct link_target *target = step_target(&step);
-    struct fabric_link *link = &kb_links[step.link];
+    struct fabric_link *link = (struct fabric_link *)((char *)kb_links + step_at(step) / 2);
     uint64_t length = data->payload->link_ps[target->speed];
     uint64_t start = reserve(&link->free_ps, head_ps, length);
     if (watched)
         observed_message = &data->message;
     stats_link(link, target->class, data->payload->bytes, head_ps, start, length, watched);
     uint64_t arrival_ps = time_after(start, target->latency_ps);
-    if (step.last)
+    if (step_is_last(step))
         last_link_taken(data, target, arrival_ps, watched);
     else
-        head_at(data, target->rank, arrival_ps);
+        head_at(data, target, arrival_ps);
     return start + length;
 }
 
@@ -551,7 +556,7 @@ static void link_is_free(struct event *event)
 /* The head leaves a node with a model of a user: it takes the next link if that is free, or waits for it. */
 static void link_ask(struct data_message *data, uint64_t head_ps)
 {
-    uint32_t rank = data_rank(data), link = data->step->link;
+    uint32_t rank = data_rank(data), link = step_link(*data->step);
     struct link_queue *queue = &link_queues[link];
     uint64_t free_ps = kb_links[link].free_ps;
     if (!queue->count && free_ps <= now_ps) {
@@ -611,35 +616,41 @@ static void data_leaves(struct event *event)
     data_leave(data);
 }
 
+/* The node at which a head arrives: its event has the rank. */
+static inline struct fabric_node *head_node(const struct data_message *data)
+{
+    return &kb_nodes[event_rank(&data->message.event)];
+}
+
 /* When a node has handled the head of a message that has arrived. */
 static inline uint64_t data_handled_ps(const struct data_message *data, const struct link_target *target, bool watched)
 {
     uint64_t bytes = data->payload->bytes;
     if (watched && kb_fabric_models[target->kind].handle) {
-        struct kb_handled said = model_handles(rank_place(target->rank), &data->message.route->way, bytes, now_ps);
+        struct kb_handled said = model_handles(rank_place(target_rank(target)), &data->message.route->way, bytes, now_ps);
         uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
-        stats_node(target->rank, bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
+        stats_node(target_rank(target), bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
     }
-    uint64_t start_ps = now_ps, *free_ps = &target_node(target)->free_ps;
+    uint64_t start_ps = now_ps, *free_ps = &head_node(data)->free_ps;
     if (__builtin_expect(watched || *free_ps > start_ps, 0)) {  /* mostly it does not wait */
         start_ps = *free_ps > start_ps ? *free_ps : start_ps;
-        stats_node(target->rank, bytes, now_ps, start_ps, spec.overhead_ps[target->kind], watched);
+        stats_node(target_rank(target), bytes, now_ps, start_ps, target->overhead_ps, watched);
     }
-    return *free_ps = time_after(start_ps, spec.overhead_ps[target->kind]);
+    return *free_ps = time_after(start_ps, target->overhead_ps);
 }
 
 /* The head arrives at a node, where something may have been made ahead of time. */
-static inline void head_settles(const struct data_message *data, const struct link_target *target)
+static inline void head_settles(const struct data_message *data)
 {
-    delivery_settle(target_node(target), &data->message.event);
+    delivery_settle(head_node(data), &data->message.event);
 }
 
 /* A head arrives that somebody watches. */
 static __attribute__((noinline)) void data_arrives_watched(struct data_message *data)
 {
     const struct link_target *target = step_target(data->step - 1);
-    head_settles(data, target);
+    head_settles(data);
     observed_cause = data->message.cause;
     data_hop_made(data, data_handled_ps(data, target, true), true);
 }
@@ -648,7 +659,7 @@ static __attribute__((noinline)) void data_arrives_watched(struct data_message *
 static __attribute__((noinline)) void data_arrives_settling(struct data_message *data)
 {
     const struct link_target *target = step_target(data->step - 1);
-    head_settles(data, target);
+    head_settles(data);
     data_hop_made(data, data_handled_ps(data, target, false), false);
 }
 
@@ -658,7 +669,7 @@ static void data_arrives(struct event *event)
     const struct link_target *target = step_target(data->step - 1);
     if (is_observed_or_modelled(MOMENT_reserved))
         data_arrives_watched(data);
-    else if (__builtin_expect(target_node(target)->taken != NULL, 0))
+    else if (__builtin_expect(head_node(data)->taken != NULL, 0))
         data_arrives_settling(data);
     else
         data_hop_made(data, data_handled_ps(data, target, false), false);
@@ -670,11 +681,11 @@ static void data_ends(struct event *event)
     struct data_message *data = data_of(event);
     const struct link_target *target = step_target(data->step - 1);
     bool watched = is_observed_or_modelled(MOMENT_reserved);
-    head_settles(data, target);
+    head_settles(data);
     if (watched)
         observed_cause = data->message.cause;
     uint64_t head_ps = data_handled_ps(data, target, watched), delivered_ps = time_after(head_ps, data->tail_ps);
-    target_node(target)->arriving--;
+    head_node(data)->arriving--;
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
     if (data->receiver)
@@ -799,7 +810,7 @@ uint64_t node_copied_bytes(uint32_t rank)
 uint32_t routes_shared(const struct route *a, const struct route *b)
 {
     uint32_t shared = 0;
-    while (shared < a->length && shared < b->length && a->steps[shared].link == b->steps[shared].link)
+    while (shared < a->length && shared < b->length && step_link(a->steps[shared]) == step_link(b->steps[shared]))
         shared++;
     return shared;
 }
@@ -857,10 +868,10 @@ static void branches_arrive_made(struct branch *head, bool watched)
 {
     struct data_message *data = &head->data;
     const struct link_target *target = step_target(data->step - 1);
-    head_settles(data, target);
+    head_settles(data);
     uint64_t head_ps = data_handled_ps(data, target, watched);
     uint32_t heads = head_divide(head);
-    copies_count(target->rank, (heads - 1) * data->payload->bytes);
+    copies_count(target_rank(target), (heads - 1) * data->payload->bytes);
     for (struct branch *part = head; heads; heads--) {
         branch_hop(part, head_ps, watched);
         for (uint32_t ends = part->ends; ends; ends--)
@@ -933,8 +944,8 @@ bool near_way_make(struct near_way *way, struct route *request, const struct pay
         const struct step *step = &route->steps[i];
         const struct link_target *target = step_target(step);
         uint64_t arrives_ps = sum(at_ps, target->latency_ps);
-        way->hop[i] = (struct near_hop){&kb_links[step->link], target_node(target), at_ps, arrives_ps,
-                                        sum(arrives_ps, spec.overhead_ps[target->kind])};
+        way->hop[i] = (struct near_hop){&kb_links[step_link(*step)], target_node(target), at_ps, arrives_ps,
+                                        sum(arrives_ps, target->overhead_ps)};
         at_ps = way->hop[i].handled_ps;
     }
     return true;
@@ -953,7 +964,7 @@ void data_count_ahead(const struct data_message *data, int count)
     stats.link_bytes[target->class] += count * data->payload->bytes;
     stats.link_busy_ps[target->class] += count * length;
     stats.link_wait_ps[target->class] += count * (start - data->ahead_ps);
-    kb_links[step->link].busy_ps += count * length;
+    kb_links[step_link(*step)].busy_ps += count * length;
 }
 
 void data_count_event(const struct data_message *data, int count)

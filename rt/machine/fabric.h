@@ -28,8 +28,9 @@ struct fabric_link {
 
 /* What a head needs to know of a link, and of the node behind it. */
 struct link_target {
+    uint64_t order;                                     /* of arrivals at the node, without their origin: it has its rank */
+    uint64_t overhead_ps;                               /* of the node, by the built-in model */
     uint64_t latency_ps;                                /* of the link */
-    uint32_t rank;                                      /* of the node */
     uint16_t speed;                                     /* of the link, as link_speed says */
     uint8_t class;                                      /* enum link_class */
     uint8_t kind;                                       /* enum node_kind */
@@ -37,15 +38,40 @@ struct link_target {
 
 extern struct link_target *link_targets;                /* by link: of those that are steps of routes */
 
-/* A link of a route. A machine may use millions of steps. */
+static inline uint32_t target_rank(const struct link_target *target)
+{
+    return order_rank(target->order);
+}
+
+/* A link of a route: where its target is, in bytes from link_targets on, and whether it is the last. A machine may use millions
+ * of steps. */
 struct step {
-    uint32_t link : 31;                                 /* its number */
-    uint32_t last : 1;                                  /* of the route */
+    uint32_t at_and_last;
 };
+
+static inline struct step step_new(uint64_t link, bool last)
+{
+    return (struct step){(uint32_t)(link * sizeof *link_targets) | last};
+}
+
+static inline bool step_is_last(struct step step)
+{
+    return step.at_and_last & 1;
+}
+
+static inline uint32_t step_at(struct step step)
+{
+    return step.at_and_last & ~UINT32_C(1);
+}
+
+static inline uint32_t step_link(struct step step)
+{
+    return step.at_and_last / sizeof *link_targets;
+}
 
 static inline const struct link_target *step_target(const struct step *step)
 {
-    return &link_targets[step->link];
+    return (const struct link_target *)((const char *)link_targets + step_at(*step));
 }
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */

@@ -206,7 +206,7 @@ static int in_branch_order(const void *x, const void *y)
     if (a->data == b->data)
         return a->destination < b->destination ? -1 : a->destination > b->destination;
     uint32_t shared = routes_shared(a->data, b->data);
-    return step_target(&a->data->steps[shared])->rank < step_target(&b->data->steps[shared])->rank ? -1 : 1;
+    return target_rank(step_target(&a->data->steps[shared])) < target_rank(step_target(&b->data->steps[shared])) ? -1 : 1;
 }
 
 static void ends_make(struct multicast *multicast)

@@ -306,7 +306,7 @@ __attribute__((noinline)) static uint32_t late_made(struct late_holder *holder, 
     bool link = kind == RESOURCE_LINK;
     struct ref end = holder->start;
     if (holder->first_end_ps > items[end.item].end_ps)
-        end = (struct ref){link ? handled(holder, step_target(holder->step - 1)->rank, holder->first_end_ps)
+        end = (struct ref){link ? handled(holder, target_rank(step_target(holder->step - 1)), holder->first_end_ps)
                          : item_new(end, holder->first_end_ps, WORK_row, place_at(kind, number), holder->who), EDGE_direct};
     return holder->item = item_new(end, holder->free_ps, link ? WORK_link : WORK_pseudo_channel, place_at(kind, number),
                                    holder->who);
@@ -640,7 +640,7 @@ static uint64_t narrowest(const struct data_message *data)
     const struct step *step = route->steps;
     while (step_target(step)->speed != route->narrowest)
         step++;
-    return place_at(RESOURCE_LINK, step->link);
+    return place_at(RESOURCE_LINK, step_link(*step));
 }
 
 static void data_sent(const struct data_message *data)
@@ -795,7 +795,7 @@ static void event_fires(const struct event *event)
     run.instant_ps = now_ps;
     if (ref.edge & NOTE_FLIES) {
         run.step = container_of(event, struct data_message, message.event)->step;
-        if (run.step[-1].last)
+        if (step_is_last(run.step[-1]))
             ref = landed(ref);
     } else {
         if (__builtin_expect(ref.edge & NOTE_FEEDS, 0))

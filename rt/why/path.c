@@ -84,8 +84,8 @@ static void emit_hops(struct walk *walk, uint32_t number)
     uint64_t from_ps = item_begin_ps(&items[number]);
     for (struct hop_part part = hop_parts_end(number); hop_part_before(&part, from_ps);) {
         enum work work = part.is_wire ? WORK_wire : WORK_node;
-        uint64_t at = part.is_wire ? place_at(RESOURCE_LINK, part.step->link)
-                                   : place_at(RESOURCE_NODE, step_target(part.step)->rank);
+        uint64_t at = part.is_wire ? place_at(RESOURCE_LINK, step_link(*part.step))
+                                   : place_at(RESOURCE_NODE, target_rank(step_target(part.step)));
         emit(walk, number, work, work_reasons[work], at, part.begin_ps, part.end_ps);
         if (walk->edge == EDGE_direct)
             walk->held_up = items_about[number].who;

@@ -223,9 +223,9 @@ static bool change_step(struct pe *pe)
     struct data_message *data = &token->transfer->data;
     struct event *event = &data->message.event;
     data_count_event(data, -1);
-    if (data->step->last)
+    if (step_is_last(*data->step))
         event->fire = (void (*)(struct event *))handler(fabric_handlers, "data head at the end of its way");
-    event->order = event_order(step_target(data->step++)->rank, CLASS_MESSAGE, (uint32_t)event->order);
+    event->order = event_order(target_rank(step_target(data->step++)), CLASS_MESSAGE, (uint32_t)event->order);
     data_count_event(data, 1);
     return true;
 }
