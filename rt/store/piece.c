@@ -23,7 +23,7 @@ void filled_drop(struct filled *filled)
 
 static struct patch *patch_hold(struct patch *patch);
 
-/* Pieces that are results: more than this are so many that their number is bounded. */
+/* With more pieces than this that are results, those of one call that lie side by side become one. */
 enum { MANY_RESULTS = 1 << 15 };
 
 static uint64_t results;
@@ -276,8 +276,8 @@ struct rest {
     uint64_t first, count;
 };
 
-/* Takes a part of a row of elements that is left of [from, from + count) when [0, over) is hidden. Returns false if that
- * is nothing or two parts, or nothing is hidden. */
+/* Of the elements [from, from + count) along an axis, [0, over) are hidden: sets which are left. Returns false unless these
+ * are some elements at one end. */
 static bool one_end(struct rest *rest, int64_t from, int64_t count, int64_t over)
 {
     int64_t before = -from, behind = from + count - over;   /* elements before and behind what is hidden, if above 0 */

@@ -5,7 +5,6 @@
 
 #include "common/array.h"
 #include "common/fail.h"
-#include "machine/emitted.h"
 #include "machine/fabric.h"
 
 const uint8_t edge_reasons[EDGES] = {

@@ -40,9 +40,10 @@ def library_resident(setting):
     def most(runs):
         return max((watched(setting, program, "run", *run.split(), "--data", "off")["resident_kib"], run) for run in runs)
     (kib, bench), (large_kib, large) = most(benches), most(LARGE)
-    return Result(f"{kib / 1024:.3g} MiB", kib <= MOST_OF_LIBRARY_KIB,
-                  f"most resident (VmHWM) of {len(benches)} benches --data off on ref_sip at their defaults: {bench}; of "
-                  f"{len(LARGE)} at large sizes {large_kib / 1024:.3g} MiB: {large}",
+    all_kib = max(kib, large_kib)
+    return Result(f"{all_kib / 1024:.3g} MiB", all_kib <= MOST_OF_LIBRARY_KIB,
+                  f"most resident (VmHWM) of runs --data off on ref_sip: {kib / 1024:.3g} MiB of {len(benches)} benches at their "
+                  f"defaults, {bench}; {large_kib / 1024:.3g} MiB of {len(LARGE)} at large sizes, {large}",
                   {"most_kib": kib, "large_kib": large_kib})
 
 
