@@ -15,11 +15,10 @@ static uint32_t priority_of(uint64_t number)
     return (uint32_t)((mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 32);
 }
 
-/* A tree of one. */
-static void node_init(struct interval *node, uint64_t number, uint64_t begin, uint64_t end)
+/* A tree of one; `number`: of all that are made, for its priority. */
+static void node_init(struct interval *node, uint64_t number, uint32_t tag, uint64_t begin, uint64_t end)
 {
-    *node = (struct interval){.begin = begin, .end = end, .last_end = end, .number = number,
-                              .priority = priority_of(number)};
+    *node = (struct interval){.begin = begin, .end = end, .last_end = end, .priority = priority_of(number), .tag = tag};
 }
 
 static struct interval *updated(struct interval *tree)
@@ -33,24 +32,18 @@ static struct interval *updated(struct interval *tree)
     return tree;
 }
 
-static bool is_before(const struct interval *a, uint64_t begin, uint64_t number)
-{
-    return a->begin != begin ? a->begin < begin : a->number < number;
-}
-
-/* What comes before an interval of a begin and a number, and the rest; number 0: what begins before. */
-static void split(struct interval *tree, uint64_t begin, uint64_t number, struct interval **low,
-                  struct interval **high)
+/* What begins before a position, and the rest. */
+static void split(struct interval *tree, uint64_t begin, struct interval **low, struct interval **high)
 {
     if (!tree) {
         *low = *high = NULL;
-    } else if (is_before(tree, begin, number)) {
+    } else if (tree->begin < begin) {
         *low = tree;
-        split(tree->right, begin, number, &tree->right, high);
+        split(tree->right, begin, &tree->right, high);
         updated(tree);
     } else {
         *high = tree;
-        split(tree->left, begin, number, low, &tree->left);
+        split(tree->left, begin, low, &tree->left);
         updated(tree);
     }
 }
@@ -139,7 +132,7 @@ static struct interval *interval_new(struct interval_kind *kind, const struct in
 {
     struct interval *made = pool_reuse(&kind->pool, kind->size);
     memcpy(made, value, kind->size);
-    node_init(made, ++kind->made, begin, end);
+    node_init(made, ++kind->made, value->tag, begin, end);
     if (kind->copied)
         kind->copied(made);
     if (kind->advance && begin > value->begin)
@@ -179,7 +172,7 @@ static void last_set_end(struct interval *tree, uint64_t end)
 static void cut(struct interval_kind *kind, struct interval *tree, uint64_t at, struct interval **low,
                 struct interval **high)
 {
-    split(tree, at, 0, low, high);
+    split(tree, at, low, high);
     if (!*low || (*low)->last_end <= at)
         return;
     struct interval *last = last_of(*low);
@@ -209,7 +202,7 @@ static struct interval *join_mended(struct interval_kind *kind, struct interval 
     if (!low || !first || low->last_end != first->begin || !continues(kind, last_of(low), first))
         return join(low, high);
     last_set_end(low, first->end);
-    split(high, first->end, 0, &first, &high);
+    split(high, first->end, &first, &high);
     interval_free(kind, first);
     return join(low, high);
 }
@@ -218,6 +211,7 @@ static void take_value(struct interval_kind *kind, struct interval *interval, co
 {
     if (kind->dropped)
         kind->dropped(interval);
+    interval->tag = from->tag;
     memcpy(interval + 1, from + 1, kind->size - sizeof *interval);
     if (kind->copied)
         kind->copied(interval);
@@ -349,9 +343,16 @@ void interval_add(struct interval_map *map, struct interval *interval)
 {
     struct interval *low, *high;
     assert(interval->begin < interval->end);
-    node_init(interval, ++map->added, interval->begin, interval->end);
-    split(map->root, interval->begin, interval->number, &low, &high);
+    map->added++;
+    node_init(interval, map->added, map->added, interval->begin, interval->end);
+    split(map->root, interval->begin + 1, &low, &high);
     map->root = join(join(low, interval), high);
+}
+
+/* Numbers start again behind the greatest: of two in a map, less than half of all lie between them. */
+static bool is_before(const struct interval *a, const struct interval *b)
+{
+    return a->begin != b->begin ? a->begin < b->begin : (int32_t)(a->tag - b->tag) < 0;
 }
 
 static struct interval *without(struct interval *tree, const struct interval *interval)
@@ -359,7 +360,7 @@ static struct interval *without(struct interval *tree, const struct interval *in
     assert(tree);
     if (tree == interval)
         return join(tree->left, tree->right);
-    if (is_before(tree, interval->begin, interval->number))
+    if (is_before(tree, interval))
         tree->right = without(tree->right, interval);
     else
         tree->left = without(tree->left, interval);

@@ -22,8 +22,9 @@ struct interval {
     uint64_t begin, end;                                /* begin < end */
     uint64_t last_end;                                  /* the greatest end of its subtree */
     struct interval *left, *right;
-    uint64_t number;                                    /* rises: intervals of one begin are in the order of adding */
     uint32_t priority;                                  /* at least those of its subtree */
+    uint32_t tag;                                       /* part of the value; of intervals that overlap: their number, which
+                                                           rises: those of one begin are in the order of adding */
 };
 
 /* What the intervals of disjoint maps are. Function pointers may be NULL: nothing to do, or never. */
@@ -42,7 +43,8 @@ struct interval_kind {
 struct interval_map {
     struct interval *root;
     struct interval_kind *kind;
-    uint64_t added;                                     /* overlapping intervals */
+    uint32_t added;                                     /* overlapping intervals: the last number, which starts again behind
+                                                           the greatest */
 };
 
 /* The interval of the lowest begin that ends after a position; NULL: there is none. In a disjoint map: the one that

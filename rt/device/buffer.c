@@ -95,13 +95,12 @@ struct data_cursor {
 static void copy_run(uint64_t offset, uint64_t bytes, void *arg)
 {
     struct data_cursor *cursor = arg;
-    uint64_t at;
-    const struct op_ref *maker = contents_maker(cursor->memory, offset, bytes, &at);
-    if (maker)
+    struct pending first;
+    if (contents_first_pending(cursor->memory, offset, bytes, &first))
         call_fault(cursor->call, FAULT_PENDING_RESULT,
                    "the bytes at %s are the pending result of %s, operation %" PRIu64 " of kernel %s, called at %s:%u",
-                   address_name(memory_address(cursor->memory, at)), maker->name, maker->id, maker->kernel,
-                   maker->file, (unsigned)maker->line);
+                   address_name(memory_address(cursor->memory, first.at)), first.maker->call.name, first.operation,
+                   first.maker->kernel, first.maker->call.file, (unsigned)first.maker->call.line);
     contents_read(cursor->memory, offset, bytes, cursor->to);
     cursor->to += bytes;
 }

@@ -182,10 +182,11 @@ static void issue_copy(struct oplog_entry *entry)
 static void issue(struct oplog_entry *entry, bool is_stored)
 {
     struct op *op = &entry->op;
+    struct maker maker = {op->kernel, {op->name, op->file, op->line}};
     if (op->kind == OPKIND_gemm)
-        contents_compute(&op->gemm.c, entry->ref);
+        contents_compute(&op->gemm.c, &maker, op->id);
     else if (op->kind == OPKIND_math)
-        contents_compute(&op->math.to, entry->ref);
+        contents_compute(&op->math.to, &maker, op->id);
     else if (op->pe != OP_OF_HOST)
         issue_copy(entry);
     else if (is_stored)

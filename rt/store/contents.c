@@ -12,7 +12,6 @@
 #include "common/fail.h"
 #include "common/pool.h"
 #include "kb/arith.h"
-#include "operation.h"
 #include "piece.h"
 #include "store.h"
 
@@ -42,11 +41,16 @@ static struct interval_map *map_of(uint32_t memory, uint64_t offset)
     return &memories[memory];
 }
 
-static void set(struct interval_map *map, uint64_t offset, uint64_t bytes, struct piece piece)
+static void set(struct interval_map *map, uint64_t offset, uint64_t bytes, uint32_t tag, struct piece piece)
 {
-    piece.interval = (struct interval){.begin = offset, .end = offset + bytes};
+    piece.interval = (struct interval){.begin = offset, .end = offset + bytes, .tag = tag};
     if (bytes)
         interval_set(map, &piece.interval);
+}
+
+static void set_result(struct interval_map *map, uint64_t offset, uint64_t bytes, const struct maker *maker, uint64_t operation)
+{
+    set(map, offset, bytes, piece_tag(PIECE_result, 0), (struct piece){.offset = operation, .maker = maker});
 }
 
 /* ---- fills */
@@ -68,12 +72,10 @@ void contents_fill(const struct fill *fill)
     for (uint32_t i = 0; i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
         uint64_t bytes = shard->elements * size;
-        struct piece piece = {.kind = PIECE_filled, .number = i, .filled = filled};
-        if (tensor_shard_is_dense(tensor, shard)) {
-            piece.number = NO_SHARD;
-            piece.offset = bytes ? tensor_row(tensor, shard, 0).position * size : 0;
-        }
-        set(map_of(shard->memory, shard->offset), shard->offset, bytes, piece);
+        bool dense = tensor_shard_is_dense(tensor, shard);
+        uint64_t first = dense && bytes ? tensor_row(tensor, shard, 0).position * size : 0;
+        set(map_of(shard->memory, shard->offset), shard->offset, bytes, piece_tag(PIECE_filled, dense ? NO_SHARD : i),
+            (struct piece){.offset = first, .filled = filled});
     }
     filled_drop(filled);
 }
@@ -90,7 +92,7 @@ static void name_stored(uint32_t memory, uint64_t begin, uint64_t end)
         const struct interval *next = interval_find(map, at);
         uint64_t until = next ? kb_min(next->begin, end) : end;
         if (at < until)
-            set(map, at, until - at, (struct piece){.kind = PIECE_stored, .number = memory, .offset = at});
+            set(map, at, until - at, piece_tag(PIECE_stored, memory), (struct piece){.offset = at});
         next = interval_find(map, at);
         at = next ? next->end : end;
     }
@@ -126,7 +128,7 @@ static bool has_few_pieces(const struct interval_map *map, uint64_t begin, uint6
 static const struct piece *whole_patch_at(const struct interval_map *map, uint64_t at)
 {
     const struct piece *piece = (const struct piece *)interval_find(map, at);
-    bool found = piece && piece->interval.begin <= at && piece->kind == PIECE_patched && piece->offset == 0
+    bool found = piece && piece->interval.begin <= at && piece_kind(piece) == PIECE_patched && piece->offset == 0
                  && piece->interval.end - piece->interval.begin == patch_bytes(piece->patch);
     return found ? piece : NULL;
 }
@@ -144,14 +146,16 @@ static void put_patch(const struct view *to, struct source from)
     bool reads_itself = from.map == map && from.first < end && from.first + from.bytes > begin;
     struct view within = *to;
     within.offset -= begin;
-    if (left && left == right && patch_is_single(left->patch) && !reads_itself) {
-        patch_add(left->patch, &within, from.view, from.map, from.first, from.bytes);
-        return;
-    }
-    struct patch *patch = patch_new(hides_all ? &none : map, begin, end - begin);
+    bool in_place = left && left == right && patch_is_single(left->patch) && !reads_itself;
+    struct patch *patch = in_place ? left->patch : patch_new(hides_all ? &none : map, begin, end - begin);
+    struct pending result;
     patch_add(patch, &within, from.view, from.map, from.first, from.bytes);
-    set(map, begin, end - begin, (struct piece){.kind = PIECE_patched, .patch = patch});
-    patch_drop(patch);
+    if (patch_is_result(patch, &result))
+        set_result(map, begin, end - begin, result.maker, result.operation);
+    else if (!in_place)
+        set(map, begin, end - begin, piece_tag(PIECE_patched, 0), (struct piece){.patch = patch});
+    if (!in_place)
+        patch_drop(patch);
 }
 
 static void put(const struct view *to, struct source from, uint64_t runs)
@@ -173,7 +177,7 @@ static void put(const struct view *to, struct source from, uint64_t runs)
 
 /* How a strided copy steps, or a strided result of a maker: as a copy of its elements without gaps. */
 struct strided {
-    struct op_ref *maker;                               /* NULL: a copy */
+    const struct maker *maker;                          /* NULL: a copy */
     enum dtype dtype;
     uint32_t rank;
     struct {
@@ -184,19 +188,18 @@ struct strided {
 /* A copy of consecutive bytes, a result of such bytes, or something strided: as little as says so, for very many wait. */
 struct waiting {
     uint32_t to_memory, from_memory;
-    uint64_t to, from, bytes;                           /* offsets; 0 bytes: it is strided */
+    uint64_t to, from, bytes;                           /* offsets; from: of a result, its operation; 0 bytes: it is strided */
     union {
-        struct op_ref *maker;                           /* NULL: a copy */
+        const struct maker *maker;                      /* NULL: a copy */
         struct strided *strided;
     };
 };
 
-enum { BLOCK = 1 << 10, WAITING_MOST = 1 << 16, HOLDING_MOST = 1 << 15 };
+enum { BLOCK = 1 << 10, WAITING_MOST = 1 << 16, STRIDED_MOST = 1 << 15 };
 
 /* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
 static struct waiting *blocks[WAITING_MOST / BLOCK];
-static size_t waiting;                                  /* how many wait */
-static size_t holding;                                  /* those of them that have a maker or are strided */
+static size_t waiting, waiting_strided;                 /* how many wait; how many of them are strided */
 static struct pool strided[VIEW_RANK];                  /* by rank - 1 */
 
 static struct pool *strided_of(uint32_t rank)
@@ -218,15 +221,15 @@ static void block_make(struct waiting **block)
 
 static void wait_to_apply(struct waiting one)
 {
-    if (waiting == WAITING_MOST || holding == HOLDING_MOST)
+    if (waiting == WAITING_MOST || waiting_strided == STRIDED_MOST)
         apply_all();
     if (!blocks[waiting / BLOCK])
         block_make(&blocks[waiting / BLOCK]);
-    holding += one.maker != NULL;
+    waiting_strided += one.bytes == 0;
     *waiting_at(waiting++) = one;
 }
 
-static void wait_strided(const struct view *to, const struct view *from, struct op_ref *maker)
+static void wait_strided(const struct view *to, const struct view *from, const struct maker *maker)
 {
     struct strided *one = pool_reuse(strided_of(to->rank), sizeof *one + to->rank * sizeof one->axis[0]);
     *one = (struct strided){.maker = maker, .dtype = to->dtype, .rank = to->rank};
@@ -247,19 +250,18 @@ void contents_copy(const struct view *to, const struct view *from)
         wait_strided(to, from, NULL);
 }
 
-void contents_compute(const struct view *view, struct op_ref *maker)
+void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation)
 {
     uint64_t bytes = view_bytes_of(view);
     if (bytes == 0)
         return;
-    op_ref_hold(maker);
-    if (view_is_dense(view)) {
-        wait_to_apply((struct waiting){view->memory, 0, view->offset, 0, bytes, {maker}});
-        return;
-    }
+    maker = maker_like(*maker);
     struct view result = view_without_gaps(view);
-    result.offset = 0;
-    wait_strided(view, &result, maker);
+    result.offset = operation;
+    if (view_is_dense(view))
+        wait_to_apply((struct waiting){view->memory, 0, view->offset, operation, bytes, {maker}});
+    else
+        wait_strided(view, &result, maker);
 }
 
 /* Drops what waits, done or not. */
@@ -267,11 +269,10 @@ static void drop_all(void)
 {
     for (size_t i = 0; i < waiting; i++) {
         const struct waiting *one = waiting_at(i);
-        op_ref_drop(one->bytes ? one->maker : one->strided->maker);
         if (!one->bytes)
             pool_give_back(strided_of(one->strided->rank), one->strided);
     }
-    waiting = holding = 0;
+    waiting = waiting_strided = 0;
 }
 
 static void apply_strided(const struct waiting *one)
@@ -279,19 +280,21 @@ static void apply_strided(const struct waiting *one)
     const struct strided *how = one->strided;
     struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to, .shape = {1, 1, 1, 1}};
     struct view from = to;
+    from.offset = 0;
     for (uint32_t i = 0; i < how->rank; i++) {
         to.shape[i] = from.shape[i] = how->axis[i].elements;
         to.stride[i] = how->axis[i].to_stride;
         from.stride[i] = how->axis[i].from_stride;
     }
-    from.memory = one->from_memory;
-    from.offset = one->from;
     uint64_t runs = view_runs_of_two(&to, &from), bytes = view_span(&from);
     struct interval_map result = PIECES;
-    if (how->maker)
-        set(&result, 0, bytes, (struct piece){.kind = PIECE_result, .maker = how->maker});
-    else
+    if (how->maker) {
+        set_result(&result, 0, bytes, how->maker, one->from);
+    } else {
+        from.memory = one->from_memory;
+        from.offset = one->from;
         name_stored(from.memory, from.offset, from.offset + bytes);
+    }
     put(&to, (struct source){&from, how->maker ? &result : map_of(from.memory, from.offset), from.offset, bytes}, runs);
     interval_clear(&result);
 }
@@ -306,7 +309,7 @@ static void apply(const struct waiting *one)
         name_stored(one->from_memory, one->from, one->from + one->bytes);
     struct interval_map *to = map_of(one->to_memory, one->to);
     if (one->maker)
-        set(to, one->to, one->bytes, (struct piece){.kind = PIECE_result, .maker = one->maker});
+        set_result(to, one->to, one->bytes, one->maker, one->from);
     else
         interval_copy(to, one->to, map_of(one->from_memory, one->from), one->from, one->bytes);
 }
@@ -320,16 +323,16 @@ static void apply_all(void)
 
 /* ---- looking */
 
-struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first)
+bool contents_first_pending(uint32_t memory, uint64_t offset, uint64_t bytes, struct pending *first)
 {
     apply_all();
-    return pieces_maker(map_of(memory, offset), offset, bytes, first);
+    return pieces_pending(map_of(memory, offset), offset, bytes, first);
 }
 
 bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
 {
-    uint64_t first;
-    return contents_maker(memory, offset, bytes, &first);
+    struct pending first;
+    return contents_first_pending(memory, offset, bytes, &first);
 }
 
 bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes)

@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 #include "fill.h"
+#include "piece.h"
 #include "view.h"
-
-struct op_ref;
 
 /* Puts the values of a fill into all copies of its tensor. What the fill is given is copied. */
 void contents_fill(const struct fill *fill);
@@ -21,12 +20,12 @@ void contents_fill(const struct fill *fill);
  * copy. Views that are one run of bytes each may overlap. */
 void contents_copy(const struct view *to, const struct view *from);
 
-/* Makes the elements of a view the pending results of `maker`, and holds it. */
-void contents_compute(const struct view *view, struct op_ref *maker);
+/* Makes the elements of a view the pending results of an operation, by its number in data order. */
+void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation);
 
-/* Returns the operation whose result the first pending byte of a range is, wherever it was copied since, and which byte
- * that is; NULL if none is pending. Where very many results are pending, it may be another one of the same call. */
-struct op_ref *contents_maker(uint32_t memory, uint64_t offset, uint64_t bytes, uint64_t *first);
+/* Whether a range has a pending byte; if so, sets which operation's result the first one is, wherever it was copied since.
+ * Where very many results are pending, it may be another operation, of the same call or with results between those of it. */
+bool contents_first_pending(uint32_t memory, uint64_t offset, uint64_t bytes, struct pending *first);
 
 /* Whether a range has a pending byte. */
 bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes);

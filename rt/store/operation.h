@@ -59,8 +59,8 @@ static inline unsigned math_views(const struct math *math)
 struct oplog_entry;
 struct hb_op;
 
-/* What memory keeps of an operation's record in the op log while somebody may still name it: a command, a message,
- * bytes that are pending, a race. It is freed with its last holder. */
+/* What memory keeps of an operation's record in the op log while somebody may still name it: a command, a message, a race.
+ * It is freed with its last holder. */
 struct op_ref {
     uint64_t id;                                        /* of the record, once it has its place in data order; or NO_ID */
     const char *name;                                   /* "dma_read", "gemm_f16" ... */

@@ -7,7 +7,6 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "kb/arith.h"
-#include "operation.h"
 #include "store.h"
 #include "view.h"
 
@@ -23,46 +22,63 @@ void filled_drop(struct filled *filled)
 
 static struct patch *patch_hold(struct patch *patch);
 
-/* With more pieces than this that are results, those of one call that lie side by side become one. */
-enum { MANY_RESULTS = 1 << 15 };
+/* Makers by a hash. */
+static struct made_by {
+    struct made_by *next;                               /* of the same hash */
+    struct maker maker;
+} *makers[MAKER_CHAINS];
+
+static struct pool maker_pool;
+
+static bool is_like(const struct maker *a, const struct maker *b)
+{
+    return a->call.line == b->call.line && a->call.file == b->call.file && a->kernel == b->kernel && a->call.name == b->call.name;
+}
+
+const struct maker *maker_like(struct maker maker)
+{
+    struct made_by **made = &makers[(maker.call.line ^ (uintptr_t)maker.call.name >> 4) % MAKER_CHAINS];
+    while (*made && !is_like(&(*made)->maker, &maker))
+        made = &(*made)->next;
+    if (!*made) {
+        *made = pool_take(&maker_pool, sizeof **made);
+        (*made)->maker = maker;
+    }
+    return &(*made)->maker;
+}
+
+/* With more results than this, pieces and copies, those of one call that lie side by side become one. */
+enum { MANY_RESULTS = 1 << 14 };
 
 static uint64_t results;
 
 static void piece_copied(struct interval *copy)
 {
     struct piece *piece = (struct piece *)copy;
-    if (piece->kind == PIECE_filled)
+    enum piece_kind kind = piece_kind(piece);
+    if (kind == PIECE_filled)
         piece->filled->holders++;
-    else if (piece->kind == PIECE_patched)
+    else if (kind == PIECE_patched)
         patch_hold(piece->patch);
-    if (piece->kind == PIECE_result) {
-        op_ref_hold(piece->maker);
-        results++;
-    }
+    results += kind == PIECE_result;
 }
 
 static void piece_dropped(struct interval *dropped)
 {
     struct piece *piece = (struct piece *)dropped;
-    if (piece->kind == PIECE_filled)
+    enum piece_kind kind = piece_kind(piece);
+    if (kind == PIECE_filled)
         filled_drop(piece->filled);
-    else if (piece->kind == PIECE_patched)
+    else if (kind == PIECE_patched)
         patch_drop(piece->patch);
-    if (piece->kind == PIECE_result) {
-        op_ref_drop(piece->maker);
-        results--;
-    }
+    results -= kind == PIECE_result;
 }
 
 static void piece_advance(struct interval *interval, uint64_t bytes)
 {
-    ((struct piece *)interval)->offset += bytes;
-}
-
-/* Whether one call of a PE's kernel has made two results. */
-static bool is_same_call(const struct op_ref *a, const struct op_ref *b)
-{
-    return a->pe == b->pe && a->line == b->line && a->file == b->file && a->kernel == b->kernel && a->name == b->name;
+    struct piece *piece = (struct piece *)interval;
+    if (piece_kind(piece) != PIECE_result)
+        piece->offset += bytes;
 }
 
 /* The bytes of one result have no order of their own: any two are one piece. Where there are very many results, those of one
@@ -70,15 +86,15 @@ static bool is_same_call(const struct op_ref *a, const struct op_ref *b)
 static bool piece_continues(const struct interval *low, const struct interval *high)
 {
     const struct piece *a = (const struct piece *)low, *b = (const struct piece *)high;
-    if (a->kind != b->kind)
+    if (low->tag != high->tag)
         return false;
-    if (a->kind == PIECE_result)
-        return a->maker == b->maker || (results > MANY_RESULTS && is_same_call(a->maker, b->maker));
-    bool follows = a->number == b->number && a->offset + (low->end - low->begin) == b->offset;
-    return follows && (a->kind == PIECE_stored || (a->kind == PIECE_filled ? a->filled == b->filled : a->patch == b->patch));
+    if (piece_kind(a) == PIECE_result)
+        return a->maker == b->maker && (a->offset == b->offset || results > MANY_RESULTS);
+    bool follows = a->offset + (low->end - low->begin) == b->offset;
+    return follows && (piece_kind(a) == PIECE_stored || (piece_kind(a) == PIECE_filled ? a->filled == b->filled : a->patch == b->patch));
 }
 
-struct interval_kind piece_kind = {
+struct interval_kind pieces = {
     .size = sizeof(struct piece), .copied = piece_copied, .dropped = piece_dropped, .advance = piece_advance,
     .continues = piece_continues,
 };
@@ -87,14 +103,15 @@ struct interval_kind piece_kind = {
 
 enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
 
-/* A strided copy and the bytes that it copies: as little as says so, in two lines of the host's caches, for there are very
- * many. */
+/* A strided copy and the bytes that it copies, or a strided result: as little as says so, in two lines of the host's caches,
+ * for there are very many. */
 struct patch_copy {
     uint32_t holders;
     enum dtype dtype;
-    uint64_t from_offset;                               /* of the first element, in the source */
+    uint64_t from_offset;                               /* of the first element, in the source; a result's operation */
     uint64_t shape[VIEW_RANK], to_stride[VIEW_RANK], from_stride[VIEW_RANK];
-    struct interval *source;                            /* the root of its map */
+    const struct maker *maker;                          /* NULL: a copy */
+    struct interval *source;                            /* the root of its map; NULL: zeros, or a result */
 };
 
 _Static_assert(sizeof(struct patch_copy) <= 128, "it is two lines");
@@ -113,7 +130,7 @@ static __attribute__((cold, noinline)) void copy_views(const struct patch_copy *
 
 static struct interval_map copy_source(const struct patch_copy *copy)
 {
-    return (struct interval_map){.kind = &piece_kind, .root = copy->source};
+    return (struct interval_map){.kind = &pieces, .root = copy->source};
 }
 
 static uint64_t copy_bytes(const struct patch_copy *copy)
@@ -158,6 +175,7 @@ static void copy_drop(struct patch_copy *copy)
         return;
     struct interval_map source = copy_source(copy);
     interval_clear(&source);
+    results -= copy->maker != NULL;
     pool_give_back(&copies, copy);
 }
 
@@ -175,7 +193,7 @@ void patch_drop(struct patch *patch)
 static void deepen(struct patch *patch, const struct interval_map *map)
 {
     piece_for(map, piece, 0, UINT64_MAX)
-        if (piece->kind == PIECE_patched && piece->patch->depth >= patch->depth)
+        if (piece_kind(piece) == PIECE_patched && piece->patch->depth >= patch->depth)
             patch->depth = piece->patch->depth + 1;
 }
 
@@ -191,6 +209,19 @@ static void copy_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
     interval_copy(copier->to, copier->at + to, copier->from, from, bytes);
 }
 
+struct run_maker {
+    struct interval_map *to;
+    const struct patch_copy *result;
+};
+
+static void make_run(uint64_t to, uint64_t bytes, void *arg)
+{
+    const struct run_maker *made = arg;
+    struct piece piece = {.interval = {.begin = to, .end = to + bytes, .tag = piece_tag(PIECE_result, 0)},
+                          .offset = made->result->from_offset, .maker = made->result->maker};
+    interval_set(made->to, &piece.interval);
+}
+
 /* Replaces the pieces of a map that are patches by what those hold. */
 static void flatten(struct interval_map *map);
 
@@ -202,8 +233,13 @@ static void patch_apply(struct patch *patch)
         struct interval_map source = copy_source(copy);
         struct view to, from;
         copy_views(copy, &to, &from);
-        struct run_copier copier = {&patch->map, &source, patch->copies.at[i].at};
-        view_each_run_of_two(&to, &from, copy_run, &copier);
+        if (copy->maker) {
+            to.offset = patch->copies.at[i].at;
+            view_each_run(&to, make_run, &(struct run_maker){&patch->map, copy});
+        } else {
+            struct run_copier copier = {&patch->map, &source, patch->copies.at[i].at};
+            view_each_run_of_two(&to, &from, copy_run, &copier);
+        }
         copy_drop(copy);
     }
     array_free(&patch->copies);
@@ -218,7 +254,7 @@ static void flatten(struct interval_map *map)
     uint64_t at = 0;
     for (struct piece *piece; (piece = (struct piece *)interval_find(map, at));) {
         at = piece->interval.end;
-        if (piece->kind != PIECE_patched)
+        if (piece_kind(piece) != PIECE_patched)
             continue;
         struct patch *patch = patch_hold(piece->patch);
         patch_apply(patch);
@@ -257,7 +293,7 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
     uint64_t at = 0;
     for (struct piece *piece; (piece = (struct piece *)interval_find(&patch->map, at));) {
         at = piece->interval.end;
-        if (piece->kind == PIECE_patched)
+        if (piece_kind(piece) == PIECE_patched)
             lift(patch, piece);
     }
     deepen(patch, &patch->map);
@@ -328,6 +364,7 @@ static struct patch_copy *copy_own(struct patch_copy *copy)
     own->holders = 1;
     own->source = of_own.root;
     copy->holders--;
+    results += own->maker != NULL;
     return own;
 }
 
@@ -365,23 +402,131 @@ static bool has_too_many_copies(const struct patch *patch)
     return count >= MANY_COPIES || (count >= FEW_COPIES && patch->copied / LAYERS > patch->bytes);
 }
 
+/* Whether two results are like one that is longer along an axis: `higher` begins `away` bytes behind `lower`. Sets the stride
+ * of that one. */
+static bool is_longer_along(unsigned axis, const struct patch_copy *lower, const struct patch_copy *higher, uint64_t away,
+                            uint64_t *stride)
+{
+    if (lower->maker != higher->maker || lower->dtype != higher->dtype)
+        return false;
+    for (unsigned i = 0; i < VIEW_RANK; i++) {
+        bool has_stride = lower->shape[i] > 1 && higher->shape[i] > 1;
+        if ((has_stride && lower->to_stride[i] != higher->to_stride[i]) || (i != axis && lower->shape[i] != higher->shape[i]))
+            return false;
+    }
+    *stride = (lower->shape[axis] > 1 ? lower : higher)->to_stride[axis];
+    return away && away == lower->shape[axis] * *stride * dtype_bytes[lower->dtype];
+}
+
+/* Adds the elements of another result to one, if both together are like one that is longer along some axis. */
+static bool lengthen(struct laid *laid, const struct laid *by)
+{
+    bool rises = laid->at < by->at;
+    const struct laid *lower = rises ? laid : by, *higher = rises ? by : laid;
+    uint64_t stride;
+    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
+        if (is_longer_along(axis, lower->copy, higher->copy, higher->at - lower->at, &stride)) {
+            laid->at = lower->at;
+            laid->copy->shape[axis] += by->copy->shape[axis];
+            laid->copy->to_stride[axis] = stride;
+            return true;
+        }
+    return false;
+}
+
+static struct view laid_view(const struct laid *laid)
+{
+    struct view to, from;
+    copy_views(laid->copy, &to, &from);
+    to.offset = laid->at;
+    return to;
+}
+
+/* Whether a result may be laid behind all copies that follow it: none hides an element of it, or they are of its maker too. */
+static bool can_be_last(const struct patch *patch, size_t which)
+{
+    const struct laid *laid = &patch->copies.at[which];
+    struct view view = laid_view(laid);
+    for (size_t i = which + 1; i < patch->copies.count; i++) {
+        struct view later = laid_view(&patch->copies.at[i]);
+        if (patch->copies.at[i].copy->maker != laid->copy->maker && view_overlap(&view, &later))
+            return false;
+    }
+    return true;
+}
+
+/* Takes the results that continue a new one out of the last copies, into the new one. */
+static __attribute__((cold, noinline)) void take_neighbours(struct patch *patch, struct laid *laid)
+{
+    enum { NEAR = 4 };
+    for (size_t i = patch->copies.count; results > MANY_RESULTS && i > 0 && i + NEAR > patch->copies.count;) {
+        struct laid *one = &patch->copies.at[--i];
+        if (one->copy->maker != laid->copy->maker || !can_be_last(patch, i) || !lengthen(laid, one))
+            continue;
+        patch->copied -= copy_bytes(one->copy);
+        copy_drop(one->copy);
+        memmove(one, one + 1, (--patch->copies.count - i) * sizeof *one);
+        i = patch->copies.count;
+    }
+}
+
+/* The result that a map holds and nothing else, or NULL. */
+static const struct piece *only_result(const struct interval_map *map, uint64_t bytes)
+{
+    const struct piece *piece = (const struct piece *)map->root;
+    bool only = piece && piece_kind(piece) == PIECE_result && piece->interval.begin == 0 && piece->interval.end == bytes;
+    return only ? piece : NULL;
+}
+
 void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
                uint64_t offset, uint64_t bytes)
 {
     struct patch_copy *copy = pool_reuse(&copies, sizeof *copy);
     struct interval_map copied = PIECES;
     interval_copy(&copied, 0, source, offset, bytes);
-    *copy = (struct patch_copy){.dtype = to->dtype, .from_offset = from->offset - offset, .source = copied.root};
+    const struct piece *result = only_result(&copied, bytes);
+    *copy = (struct patch_copy){.dtype = to->dtype};
     memcpy(copy->shape, to->shape, sizeof copy->shape);
     memcpy(copy->to_stride, to->stride, sizeof copy->to_stride);
-    memcpy(copy->from_stride, from->stride, sizeof copy->from_stride);
+    struct laid laid = {copy, to->offset};
     remove_hidden(patch, to);
     if (has_too_many_copies(patch))
         patch_apply(patch);
-    lay(patch, copy, to->offset);
-    deepen(patch, &copied);
+    if (result) {
+        copy->maker = result->maker;
+        copy->from_offset = result->offset;
+        interval_clear(&copied);
+        results++;
+        take_neighbours(patch, &laid);
+    } else {
+        memcpy(copy->from_stride, from->stride, sizeof copy->from_stride);
+        copy->from_offset = from->offset - offset;
+        copy->source = copied.root;
+        deepen(patch, &copied);
+    }
+    lay(patch, copy, laid.at);
     if (patch->depth > DEEPEST)
         patch_apply(patch);
+}
+
+__attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pending *result)
+{
+    enum { FEW = 4 };
+    size_t count = patch->copies.count;
+    if (patch->copied != patch->bytes || count > (results > MANY_RESULTS ? FEW : 1))
+        return false;
+    struct view view[FEW];
+    for (size_t i = 0; i < count; i++) {
+        view[i] = laid_view(&patch->copies.at[i]);
+        if (!patch->copies.at[i].copy->maker)
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (view_overlap(&view[i], &view[j]))
+                return false;
+    }
+    const struct patch_copy *first = patch->copies.at[0].copy;
+    *result = (struct pending){first->maker, first->from_offset, 0};
+    return true;
 }
 
 /* ---- looking */
@@ -389,14 +534,16 @@ void patch_add(struct patch *patch, const struct view *to, const struct view *fr
 static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to)
 {
     uint64_t offset = piece->offset + (from - piece->interval.begin);
-    if (piece->kind == PIECE_result)
+    enum piece_kind kind = piece_kind(piece);
+    uint32_t number = piece_number(piece);
+    if (kind == PIECE_result)
         memset(to, 0, bytes);
-    else if (piece->kind == PIECE_stored)
-        store_read(piece->number, offset, bytes, to);
-    else if (piece->kind == PIECE_filled)
-        fill_read(&piece->filled->fill, piece->number == NO_SHARD ? NULL : &piece->filled->fill.tensor->shard[piece->number],
+    else if (kind == PIECE_stored)
+        store_read(number, offset, bytes, to);
+    else if (kind == PIECE_filled)
+        fill_read(&piece->filled->fill, number == NO_SHARD ? NULL : &piece->filled->fill.tensor->shard[number],
                   offset, bytes, to);
-    else if (piece->kind == PIECE_patched) {
+    else if (kind == PIECE_patched) {
         patch_apply(piece->patch);
         pieces_read(&piece->patch->map, offset, bytes, to);
     }
@@ -424,38 +571,40 @@ bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t
         return true;
     piece_for(map, piece, offset, end) {
         uint64_t first = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
-        if (piece->kind != PIECE_stored
-            || store_range_is_used(piece->number, piece->offset + (first - piece->interval.begin), last - first))
+        if (piece_kind(piece) != PIECE_stored
+            || store_range_is_used(piece_number(piece), piece->offset + (first - piece->interval.begin), last - first))
             return false;
     }
     return true;
 }
 
-struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first)
+bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first)
 {
     uint64_t end = offset + bytes;
     if (bytes == 0)
-        return NULL;
+        return false;
     piece_for(map, piece, offset, end) {
         uint64_t from = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
-        *first = from;
-        if (piece->kind == PIECE_result)
-            return piece->maker;
-        if (piece->kind != PIECE_patched)
+        *first = (struct pending){piece->maker, piece->offset, from};
+        if (piece_kind(piece) == PIECE_result)
+            return true;
+        if (piece_kind(piece) != PIECE_patched)
             continue;
         uint64_t within = piece->offset + (from - piece->interval.begin);
         patch_apply(piece->patch);
-        struct op_ref *maker = pieces_maker(&piece->patch->map, within, last - from, first);
-        *first = from + (*first - within);
-        if (maker)
-            return maker;
+        if (!pieces_pending(&piece->patch->map, within, last - from, first))
+            continue;
+        first->at = from + (first->at - within);
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 void pieces_reset(void)
 {
-    pool_release(&piece_kind.pool);
+    pool_release(&pieces.pool);
     pool_release(&patches);
     pool_release(&copies);
+    pool_release(&maker_pool);
+    memset(makers, 0, sizeof makers);
 }

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/fail.h"
 #include "common/interval_map.h"
 #include "fill.h"
 
-struct op_ref;
 struct patch;
 struct view;
 
@@ -29,25 +29,60 @@ struct filled {
 
 void filled_drop(struct filled *filled);
 
+/* A call of a kernel that computes: what is known of all operations that it makes, on any PE. */
+struct maker {
+    const char *kernel;
+    struct call_site call;                              /* name: of the operation, such as "gemm_f16" */
+};
+
+enum { MAKER_CHAINS = 64 };                             /* of the hash table of all makers */
+
+/* The one maker that is like another. It stays until pieces_reset. */
+const struct maker *maker_like(struct maker maker);
+
+/* Bytes that are pending: the maker of the first of them, the operation's number in data order, and where it is. */
+struct pending {
+    const struct maker *maker;
+    uint64_t operation, at;
+};
+
 /* A shard whose elements are at consecutive positions in its tensor is part of that: pieces of several such shards can
  * continue one another. */
-enum { NO_SHARD = UINT32_MAX };
+enum { PIECE_KIND_BITS = 2, NO_SHARD = UINT32_MAX >> PIECE_KIND_BITS };
 
+/* A line of the host's caches: there are many. */
 struct piece {
-    struct interval interval;
-    enum piece_kind kind;
-    uint32_t number;                                    /* stored: of the memory; filled: of the shard, or NO_SHARD */
-    uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor) or patch */
+    struct interval interval;                           /* its tag: kind and number, below */
+    uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor) or patch;
+                                                           of a result: the operation's number in data order */
     union {
         struct filled *filled;
-        struct op_ref *maker;
+        const struct maker *maker;
         struct patch *patch;
     };
 };
 
-extern struct interval_kind piece_kind;
+_Static_assert(sizeof(struct piece) <= 64, "it is a line");
 
-#define PIECES ((struct interval_map){.kind = &piece_kind})
+/* The tag of a kind of piece and a number. Stored: of the memory; filled: of the shard, or NO_SHARD; otherwise 0. */
+static inline uint32_t piece_tag(enum piece_kind kind, uint32_t number)
+{
+    return number << PIECE_KIND_BITS | kind;
+}
+
+static inline enum piece_kind piece_kind(const struct piece *piece)
+{
+    return piece->interval.tag & ((1 << PIECE_KIND_BITS) - 1);
+}
+
+static inline uint32_t piece_number(const struct piece *piece)
+{
+    return piece->interval.tag >> PIECE_KIND_BITS;
+}
+
+extern struct interval_kind pieces;
+
+#define PIECES ((struct interval_map){.kind = &pieces})
 
 /* The pieces that overlap [from, to), in order; from < to. The map must stay as it is. */
 #define piece_for(map, p, from, to)                                                                                    \
@@ -60,16 +95,17 @@ void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes
 /* Whether all bytes of a range are known to be 0 without being read. */
 bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes);
 
-/* Returns the maker of the first pending byte of a range, and which byte that is; NULL if none is pending. */
-struct op_ref *pieces_maker(const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t *first);
+/* Whether a byte of a range is pending, and if so what is known of the first one. */
+bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first);
 
-/* Frees all sources and the free lists of pieces; all maps have been cleared. */
+/* Frees all sources, makers and the free lists of pieces; all maps have been cleared. */
 void pieces_reset(void);
 
 /* ---- patches: strided elements laid over the bytes of a range
  *
  * A strided copy or result of many short runs would be many pieces. It is kept as one copy, over what the range held
- * before, and only becomes pieces when somebody looks, or when very many copies lie over one another. */
+ * before, and only becomes pieces when somebody looks, or when very many copies lie over one another. Where there are very
+ * many results, those of one call that continue one another along an axis are one copy. */
 
 /* A new patch of a range that holds what the map holds from `offset` on. It has one holder. */
 struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_t bytes);
@@ -80,6 +116,10 @@ uint64_t patch_bytes(const struct patch *patch);
 
 /* Whether only one piece or caller names it: it may be added to. */
 bool patch_is_single(const struct patch *patch);
+
+/* Whether all that a patch holds is a result, or some results where there are very many: sets the maker and the operation of
+ * the first. */
+bool patch_is_result(const struct patch *patch, struct pending *result);
 
 /* Lays a copy over a patch: `to` is relative to the patch, and `from` to the map that holds its source, from whose
  * `offset` on `bytes` bytes hold all of it. */

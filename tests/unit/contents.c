@@ -5,7 +5,6 @@
 
 #include "machine/emitted.h"
 #include "store/contents.h"
-#include "store/operation.h"
 #include "store/piece.h"
 #include "store/store.h"
 #include "tap.h"
@@ -17,9 +16,13 @@ enum { MEMORIES = 3, SIZE = 900, MAKERS = 4, STEPS = 20000 };
 
 static struct {
     uint8_t value[SIZE], maker[SIZE];                   /* maker 0: the byte is known */
+    uint32_t operation[SIZE];                           /* of the maker */
 } model[MEMORIES];
 
-static struct op_ref *maker_of[MAKERS];
+/* Makers differ in one field each. */
+static const struct maker maker_of[MAKERS] = {
+    {NULL, {NULL, NULL, 0}}, {"kernel", {"exp", "a.c", 3}}, {"kernel", {"add", "a.c", 3}}, {"kernel", {"exp", "a.c", 4}},
+};
 
 /* ---- views */
 
@@ -104,6 +107,7 @@ static void each_byte(const struct view *view, uint16_t *at)
 static void copy_elements(const struct view *to, const struct view *from)
 {
     static uint8_t value[SIZE], maker[SIZE];
+    static uint32_t operation[SIZE];
     static uint16_t from_at[SIZE], to_at[SIZE];
     contents_copy(to, from);
     each_byte(from, from_at);
@@ -111,10 +115,12 @@ static void copy_elements(const struct view *to, const struct view *from)
     for (uint64_t i = 0; i < view_bytes_of(to); i++) {
         value[i] = model[from->memory].value[from_at[i]];
         maker[i] = model[from->memory].maker[from_at[i]];
+        operation[i] = model[from->memory].operation[from_at[i]];
     }
     for (uint64_t i = 0; i < view_bytes_of(to); i++) {
         model[to->memory].value[to_at[i]] = value[i];
         model[to->memory].maker[to_at[i]] = maker[i];
+        model[to->memory].operation[to_at[i]] = operation[i];
     }
 }
 
@@ -138,15 +144,40 @@ static void copy_window(void)
     copy_elements(&to, &from);
 }
 
-static void compute(void)
+static void compute_elements(const struct view *to, uint8_t maker)
 {
     static uint16_t at[SIZE];
+    static uint32_t operation;
+    contents_compute(to, &maker_of[maker], ++operation);
+    each_byte(to, at);
+    for (uint64_t i = 0; i < view_bytes_of(to); i++) {
+        model[to->memory].maker[at[i]] = maker;
+        model[to->memory].operation[at[i]] = operation;
+    }
+}
+
+static void compute(void)
+{
     struct view shape = any_shape(), to = target(&shape);
-    uint8_t maker = 1 + below(MAKERS - 1);
-    contents_compute(&to, maker_of[maker]);
-    each_byte(&to, at);
-    for (uint64_t i = 0; i < view_bytes_of(&to); i++)
-        model[to.memory].maker[at[i]] = maker;
+    compute_elements(&to, 1 + below(MAKERS - 1));
+}
+
+/* Some rows and columns of a matrix, which often continue others along an axis, or hide parts of them. */
+static void compute_window(void)
+{
+    enum { PITCH = 24, ROWS = 5, COLS = 4, GRID = 3 };
+    struct view to = {.memory = 1, .dtype = below(9) ? DTYPE_i16 : DTYPE_u8, .rank = 2, .shape = {ROWS, COLS, 1, 1}};
+    uint64_t row = below(GRID) * ROWS, col = below(GRID) * COLS;
+    for (int axis = 0; axis < 2; axis++)
+        if (!below(4))
+            to.shape[axis] = 1 + below(6);
+    to.stride[0] = below(9) ? PITCH : PITCH - 4;
+    to.stride[1] = below(9) ? 1 : 2;
+    for (int axis = 0; axis < 2; axis++)
+        if (to.shape[axis] == 1)
+            to.stride[axis] = below(2);                 /* nothing steps along it */
+    to.offset = ((row + !below(9)) * PITCH + col + !below(9)) * dtype_bytes[to.dtype];
+    compute_elements(&to, 1 + !below(3));
 }
 
 /* Makes a tensor of two shards: the left columns and the right ones. It is never freed. */
@@ -211,20 +242,25 @@ static void interval(void)
     contents_begin_interval();
 }
 
+static bool many;                                       /* there are so many results that others may be named */
+
 static bool look(uint32_t memory, uint64_t at, uint64_t n)
 {
     static uint8_t bytes[SIZE];
-    uint64_t first = 0, want = at;
+    struct pending first;
+    uint64_t want = at;
     while (want < at + n && !model[memory].maker[want])
         want++;
-    struct op_ref *maker = contents_maker(memory, at, n, &first);
+    bool is_pending = contents_first_pending(memory, at, n, &first);
     bool known_zero = contents_known_zero(memory, at, n), zero = true;
     if (want < at + n)
-        return maker == maker_of[model[memory].maker[want]] && first == want && !known_zero;
+        return is_pending && first.at == want && !known_zero
+               && (many || (first.maker == maker_like(maker_of[model[memory].maker[want]])
+                            && first.operation == model[memory].operation[want]));
     contents_read(memory, at, n, bytes);
     for (uint64_t i = 0; i < n; i++)
         zero &= bytes[i] == 0;
-    return !maker && !memcmp(bytes, model[memory].value + at, n) && (zero || !known_zero);
+    return !is_pending && !memcmp(bytes, model[memory].value + at, n) && (zero || !known_zero);
 }
 
 static bool look_somewhere(void)
@@ -242,6 +278,16 @@ static bool look_everywhere(void)
     return good;
 }
 
+/* Makes results of so many bytes each side by side, by some calls in turn, of which others do not tell the hashes apart; their
+ * operations count. */
+static void add_results(uint32_t memory, uint32_t count, uint64_t bytes, uint32_t calls)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct view to = view_bytes(memory, bytes * i, bytes);
+        contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", i % calls * MAKER_CHAINS}}, i);
+    }
+}
+
 /* `eager`: looks at a few bytes after each step, so that little is deferred; otherwise at all of them, but seldom. With
  * or without bytes in the store. */
 static void random_steps(bool stored, bool eager, const char *name)
@@ -249,8 +295,8 @@ static void random_steps(bool stored, bool eager, const char *name)
     bool good = true;
     memset(model, 0, sizeof model);
     store_reset();
-    for (int i = 1; i < MAKERS; i++)
-        maker_of[i] = op_ref_new();
+    if (many)
+        add_results(MEMORIES, 50000, 8, 2);
     for (int step = 0; step < STEPS && good; step++) {
         uint64_t kind = below(stored ? 200 : 199);
         if (kind < 140)
@@ -264,24 +310,29 @@ static void random_steps(bool stored, bool eager, const char *name)
         good = eager ? look_somewhere() : below(12) > 0 || look_everywhere();
     }
     expect(good && look_everywhere(), name);
-    contents_begin_interval();
-    for (int i = 1; i < MAKERS; i++)
-        good &= maker_of[i]->holders == 1;
-    expect(good, "an operation whose results are all known or overwritten is released");
 }
 
-static void windows(void)
+/* Now and then all of them are copied, and so shared. */
+static void windows(const char *name)
 {
+    struct view from = view_bytes(1, 0, SIZE), to = view_bytes(2, 0, SIZE);
     bool good = true;
     memset(model, 0, sizeof model);
     store_reset();
+    if (many)
+        add_results(MEMORIES, 50000, 8, 2);
     for (int step = 0; step < STEPS && good; step++) {
         if (step % 100 == 0)
             fill(false);
-        copy_window();
+        if (many && below(8))
+            compute_window();
+        else if (below(16))
+            copy_window();
+        else
+            copy_elements(&to, &from);
         good = below(8) > 0 || look_everywhere();
     }
-    expect(good && look_everywhere(), "windows of a matrix that hide parts of one another give what a byte at a time gives");
+    expect(good && look_everywhere(), name);
 }
 
 /* The same strided copies again and again, as a kernel's loop makes them. */
@@ -321,7 +372,7 @@ static void strips(bool slide)
                             .shard = &shard, .shards = 1};
     store_reset();
     contents_fill(&(struct fill){.tensor = &tensor, .kind = KB_UNIFORM, .x = 0, .y = 100});
-    uint64_t before = piece_kind.made;
+    uint64_t before = pieces.made;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t first = below(ROWS / 2), rows = 10 + below(ROWS - 9 - first);
         if (slide)
@@ -333,39 +384,80 @@ static void strips(bool slide)
         }
         contents_known_zero(0, 0, 1);                   /* what waits is done */
     }
-    expect(piece_kind.made - before < (slide ? 3 : 6) * STRIPS * ROUNDS, "strips that %s others do not become pieces: %u of them for each",
-           slide ? "slide over" : "hide", (unsigned)((piece_kind.made - before) / (STRIPS * ROUNDS)));
+    expect(pieces.made - before < (slide ? 3 : 6) * STRIPS * ROUNDS, "strips that %s others do not become pieces: %u of them for each",
+           slide ? "slide over" : "hide", (unsigned)((pieces.made - before) / (STRIPS * ROUNDS)));
     contents_reset();
 }
 
-/* How many operations memory keeps of very many whose results lie side by side, made by some calls in turn. */
-static uint32_t kept_of(uint32_t calls)
+/* How many of very many operations memory still names, whose results lie side by side and are made by some calls in turn. */
+static uint32_t named_of(uint32_t calls)
 {
     enum { RESULTS = 100000 };
-    static struct op_ref *maker[RESULTS];
-    uint64_t first;
-    uint32_t kept = 0;
+    struct pending first;
+    uint64_t last = UINT64_MAX;
+    uint32_t named = 0;
     store_reset();
+    add_results(1, RESULTS, 8, calls);
     for (uint32_t i = 0; i < RESULTS; i++) {
-        struct view to = view_bytes(1, 8 * i, 8);
-        maker[i] = op_ref_new();
-        maker[i]->line = i % calls;
-        contents_compute(&to, maker[i]);
-    }
-    for (uint32_t i = 0; i < RESULTS; i++) {
-        const struct op_ref *of = contents_maker(1, 8 * i, 8, &first);
-        if (!of || of->line != i % calls)
+        if (!contents_first_pending(1, 8 * i, 8, &first) || first.at != 8 * i || first.maker->call.line != i % calls * MAKER_CHAINS)
             return UINT32_MAX;
-        kept += maker[i]->holders > 1;
+        named += first.operation != last;
+        last = first.operation;
     }
-    return kept;
+    return named;
+}
+
+/* Results that are tiles of matrices one behind the other, each of rows whose columns are split: by one call, or by a call
+ * for the even ones and another for the odd ones. */
+static void tiles(uint32_t calls)
+{
+    enum { COLS = 64, ROWS = 8, TILES = 4, STRIPS = 30000, STRIP = ROWS * COLS };
+    struct view to = {.memory = 1, .dtype = DTYPE_u8, .rank = 2, .shape = {ROWS, COLS / TILES, 1, 1}, .stride = {COLS, 1}};
+    struct pending first;
+    bool good = true;
+    store_reset();
+    for (uint32_t strip = 0; strip < STRIPS; strip++)
+        for (uint32_t tile = 0; tile < TILES; tile++) {
+            to.offset = strip * STRIP + tile * to.shape[1];
+            contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", tile % calls}}, strip * TILES + tile);
+        }
+    for (uint32_t i = 0; i < STRIPS; i++)
+        good &= contents_first_pending(1, i * STRIP + i % STRIP, 1, &first) && first.at == i * STRIP + i % STRIP
+                && first.maker->call.line < calls;
+    expect(good && !contents_pending(1, (uint64_t)STRIPS * STRIP, 1) && !contents_pending(1, (uint64_t)STRIPS * STRIP * 2, 1),
+           "very many tiles of %u calls are pending, and nothing else is", (unsigned)calls);
+    uint32_t named = 0;
+    uint64_t last = UINT64_MAX;
+    for (uint32_t strip = 0; strip < STRIPS; strip++) {
+        contents_first_pending(1, strip * STRIP, 1, &first);
+        named += first.operation != last;
+        last = first.operation;
+    }
+    expect(named < STRIPS / 2, "their operations are not all kept: those of %u strips of %u", (unsigned)named, STRIPS);
+}
+
+/* Two results that have as many bytes as their range, some of them both. */
+static void results_that_meet(void)
+{
+    struct view pairs = {.memory = 1, .dtype = DTYPE_i16, .rank = 2, .shape = {6, 2, 1, 1}, .stride = {3, 1}};
+    struct view bytes = {.memory = 1, .dtype = DTYPE_u8, .rank = 1, .shape = {10, 1, 1, 1}, .stride = {3}};
+    store_reset();
+    add_results(MEMORIES, 50000, 8, 2);
+    contents_compute(&pairs, &maker_of[1], 0);
+    contents_compute(&bytes, &maker_of[2], 1);
+    expect(view_span(&pairs) == view_bytes_of(&pairs) + view_bytes_of(&bytes) && contents_pending(1, 6, 4)
+               && contents_pending(1, 27, 1) && !contents_pending(1, 4, 2),
+           "beside very many results, what lies between two that meet is known");
 }
 
 static void many_results(void)
 {
-    uint32_t one = kept_of(1), two = kept_of(2);
+    uint32_t one = named_of(1), two = named_of(2);
     expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
     expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
+    tiles(1);
+    tiles(2);
+    results_that_meet();
     store_reset();
 }
 
@@ -393,29 +485,34 @@ static void side_by_side(void)
         fill_read(&fill, &shard[i], 0, 8, want + i * 8);
     }
     contents_read(0, 0, sizeof got, got);
-    uint64_t before = piece_kind.made;
+    uint64_t before = pieces.made;
     struct view all = {.memory = 0, .dtype = DTYPE_f32, .rank = 1, .shape = {SHARDS * 2, 1, 1, 1}, .stride = {1}}, copy = all;
     copy.memory = 2;
     contents_copy(&copy, &all);
     expect(!contents_pending(2, 0, sizeof got), "a copy of what a fill gave is not pending");
-    expect(memcmp(got, want, sizeof got) == 0 && piece_kind.made - before == 1,
-           "shards that are copied side by side are one piece: %u", (unsigned)(piece_kind.made - before));
+    expect(memcmp(got, want, sizeof got) == 0 && pieces.made - before == 1,
+           "shards that are copied side by side are one piece: %u", (unsigned)(pieces.made - before));
     contents_reset();
 }
 
 int main(void)
 {
     fill_seed = 1;
+    many = true;
+    random_steps(false, true, "random steps beside very many results give what a byte at a time gives");
+    random_steps(false, false, "they do where copies lie over one another unread");
+    windows("so do windows of a matrix, results most of them");
+    many_results();
+    many = false;                                       /* from here on each result is named */
     random_steps(false, true, "random steps in empty memories give what a byte at a time gives");
     random_steps(false, false, "they do where copies lie over one another unread");
     random_steps(true, true, "they do over bytes of the store");
     random_steps(true, false, "they do over bytes of the store, unread");
-    windows();
+    windows("windows of a matrix that hide parts of one another give what a byte at a time gives");
     loop();
     side_by_side();
     strips(false);
     strips(true);
-    many_results();
     store_reset();
     return tests_end();
 }
