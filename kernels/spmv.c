@@ -198,118 +198,137 @@ static uint64_t draw(uint64_t *state)
     return *state >> 32;
 }
 
-/* A row in a window: its number and its elements. */
-struct sorted_row {
-    uint64_t row;
-    uint32_t length;
+/* The lengths of rows, drawn one after the other, as often as somebody goes through the matrix: they are kept for a window. */
+struct row_lengths {
+    uint64_t state, row, n;
+    double mean;
 };
 
-/* The elements of each row: half to one and a half times the mean, and none in every hundredth row or so. The first row has
- * one at least: a result of zeros alone could not be verified. */
-static uint32_t *draw_lengths(uint64_t m, uint64_t n, double density, uint64_t *state)
+/* The elements of the next row: half to one and a half times the mean, and none in every hundredth row or so. The first row
+ * has one at least: a result of zeros alone could not be verified. */
+static uint64_t next_length(struct row_lengths *lengths)
 {
-    uint32_t *length = kb_array(uint32_t, m);
-    for (uint64_t i = 0; i < m; i++) {
-        double share = 0.5 + (double)draw(state) / 4294967296.0;
-        length[i] = draw(state) % 100 ? (uint32_t)kb_min((uint64_t)(density * (double)n * share + 0.5), n) : 0;
-    }
-    length[0] = kb_max(length[0], 1);
-    return length;
+    double share = 0.5 + (double)draw(&lengths->state) / 4294967296.0;
+    uint64_t length = draw(&lengths->state) % 100 ? kb_min((uint64_t)(lengths->mean * share + 0.5), lengths->n) : 0;
+    return lengths->row++ ? length : kb_max(length, 1);
 }
+
+/* A row in a window: its number and its elements. */
+struct sorted_row {
+    uint64_t row, length;
+};
 
 /* A matrix in slices, as the tensors have it. */
 struct sliced {
     uint64_t pes, m, n, slice, window;
     uint64_t slices, elements, largest;                 /* of a PE, at most; of a slice */
-    uint64_t stored;                                    /* elements of all slices */
+    uint64_t in_rows, stored;                           /* elements of all rows; of all slices */
     uint64_t longest;                                   /* elements of a row, at most */
-    uint32_t *length;                                   /* of each row */
+    struct row_lengths rows;
+    struct sorted_row *drawn, *sorted;                  /* the rows of a window: as they come, in the order of slices */
     uint64_t *begin;                                    /* for sort_window */
-    struct sorted_row *sorted;                          /* rows in the order of slices */
-    int32_t *lengths, *places, *columns;                /* columns: NULL if nothing is computed, times do not depend on them */
+    int32_t *lengths, *places, *columns;                /* places, columns: NULL if nothing is computed, times do not depend
+                                                           on them */
+};
+
+/* A window under way: its rows in those of its PE; slices and elements of the PE before it. */
+struct window {
+    uint64_t pe, row, rows, slice, at;
+    struct indices own;                                 /* the rows of the PE */
+    struct row_lengths lengths;
 };
 
 /* Sorts rows by their lengths, the longest first: counts those of each length, which tells where they begin. */
-static void sort_window(struct sliced *a, uint64_t first, uint64_t rows)
+static void sort_window(const struct sliced *a, uint64_t rows)
 {
     for (uint64_t length = 0; length <= a->longest; length++)
         a->begin[length] = 0;
-    for (uint64_t i = first; i < first + rows; i++)
-        a->begin[a->length[i]]++;
-    for (uint64_t length = a->longest + 1, at = first; length-- > 0;) {
+    for (uint64_t i = 0; i < rows; i++)
+        a->begin[a->drawn[i].length]++;
+    for (uint64_t length = a->longest + 1, at = 0; length-- > 0;) {
         uint64_t count = a->begin[length];
         a->begin[length] = at;
         at += count;
     }
-    for (uint64_t i = first; i < first + rows; i++)
-        a->sorted[a->begin[a->length[i]]++] = (struct sorted_row){i, a->length[i]};
+    for (uint64_t i = 0; i < rows; i++)
+        a->sorted[a->begin[a->drawn[i].length]++] = a->drawn[i];
 }
 
-/* Sorts the rows of each window, and finds the sizes of the slices. */
-static void sort_rows(struct sliced *a)
+static struct window before_windows(const struct sliced *a)
 {
-    for (uint64_t pe = 0; pe < a->pes; pe++) {
-        struct indices own = block_range(a->m, a->pes, pe);
-        uint64_t slices = 0, elements = 0;
-        for (uint64_t row = 0; row < own.count; row += a->window) {
-            uint64_t rows = kb_min(a->window, own.count - row);
-            const struct sorted_row *sorted = a->sorted + own.first + row;
-            sort_window(a, own.first + row, rows);
-            for (uint64_t i = 0; i < rows; i += a->slice, slices++) {
-                uint64_t all = kb_min(a->slice, rows - i) * sorted[i].length;
-                elements += all;
-                a->largest = kb_max(a->largest, all);
-            }
+    return (struct window){.pe = UINT64_MAX, .lengths = a->rows};
+}
+
+/* Goes to the next window, of this PE or the next one that has rows: a->sorted has its rows. Returns false if there is none. */
+static bool next_window(const struct sliced *a, struct window *w)
+{
+    w->row += w->rows;
+    while (w->row >= w->own.count) {
+        if (++w->pe == a->pes)
+            return false;
+        w->own = block_range(a->m, a->pes, w->pe);
+        w->row = w->slice = w->at = 0;
+    }
+    w->rows = kb_min(a->window, w->own.count - w->row);
+    for (uint64_t i = 0; i < w->rows; i++)
+        a->drawn[i] = (struct sorted_row){w->own.first + w->row + i, next_length(&w->lengths)};
+    sort_window(a, w->rows);
+    return true;
+}
+
+/* Finds the sizes of the slices. */
+static void measure_slices(struct sliced *a)
+{
+    for (struct window w = before_windows(a); next_window(a, &w);) {
+        for (uint64_t i = 0; i < w.rows; i += a->slice, w.slice++) {
+            uint64_t all = kb_min(a->slice, w.rows - i) * a->sorted[i].length;
+            w.at += all;
+            a->stored += all;
+            a->largest = kb_max(a->largest, all);
         }
-        a->stored += elements;
-        a->slices = kb_max(a->slices, slices);
-        a->elements = kb_max(a->elements, elements);
+        a->slices = kb_max(a->slices, w.slice);
+        a->elements = kb_max(a->elements, w.at);
     }
 }
 
 /* Draws the columns, one in each of as many parts of a row as it has elements, and writes what the kernel reads. */
-static void fill_slices(struct sliced *a, uint64_t *state)
+static void fill_slices(struct sliced *a, uint64_t state)
 {
-    for (uint64_t pe = 0; pe < a->pes; pe++) {
-        struct indices own = block_range(a->m, a->pes, pe);
-        uint64_t most = block_longest(a->m, a->pes), slice = 0, at = pe * a->elements;
-        for (uint64_t row = 0; row < own.count; slice++) {
-            uint64_t window = row / a->window * a->window, end = kb_min(window + a->window, own.count);
-            uint64_t rows = kb_min(a->slice, end - row);
-            const struct sorted_row *sorted = a->sorted + own.first + row;
-            a->lengths[pe * a->slices + slice] = (int32_t)sorted->length;
-            for (uint64_t i = 0; i < rows; i++) {
-                a->places[pe * most + sorted[i].row - own.first] = (int32_t)(row + i - window);
-                for (uint64_t j = 0, all = sorted[i].length; a->columns && j < sorted->length; j++) {
+    uint64_t most = block_longest(a->m, a->pes);
+    for (struct window w = before_windows(a); next_window(a, &w);)
+        for (uint64_t first = 0, rows; first < w.rows; first += rows, w.slice++) {
+            const struct sorted_row *sorted = a->sorted + first;
+            uint64_t begin = w.pe * a->elements + w.at;
+            rows = kb_min(a->slice, w.rows - first);
+            a->lengths[w.pe * a->slices + w.slice] = (int32_t)sorted->length;
+            for (uint64_t i = 0; a->columns && i < rows; i++) {
+                a->places[w.pe * most + sorted[i].row - w.own.first] = (int32_t)(first + i);
+                for (uint64_t j = 0, all = sorted[i].length; j < sorted->length; j++) {
                     uint64_t low = j * a->n / kb_max(all, 1), high = (j + 1) * a->n / kb_max(all, 1);
-                    a->columns[at + j * rows + i] = (int32_t)(j < all ? low + draw(state) % (high - low) : a->n);
+                    a->columns[begin + j * rows + i] = (int32_t)(j < all ? low + draw(&state) % (high - low) : a->n);
                 }
             }
-            at += rows * sorted->length;
-            row += rows;
+            w.at += rows * sorted->length;
         }
-    }
 }
 
 /* y, by rows. */
 static kb_ref expected(const struct sliced *a, kb_tensor values, kb_tensor x)
 {
-    double *y = kb_has_data() ? kb_array(double, a->m) : NULL, *of_x = kb_array(double, a->n + 1);
-    double *value = kb_array(double, a->elements);
-    if (y)
-        kb_peek_many(x, 0, a->n, of_x);
-    for (uint64_t pe = 0; pe < a->pes && y; pe++) {
-        struct indices own = block_range(a->m, a->pes, pe);
-        const int32_t *column = a->columns + pe * a->elements;
-        uint64_t at = 0;
-        kb_peek_many(values, pe * a->elements, a->elements, value);
-        for (uint64_t row = 0, rows; row < own.count; row += rows) {
-            uint64_t window = row / a->window * a->window, end = kb_min(window + a->window, own.count);
-            const struct sorted_row *sorted = a->sorted + own.first + row;
-            rows = kb_min(a->slice, end - row);
+    if (!kb_has_data())
+        return kb_ref_given(NULL, kb_1d(a->m));
+    double *y = kb_array(double, a->m), *of_x = kb_array(double, a->n + 1), *value = kb_array(double, a->elements);
+    kb_peek_many(x, 0, a->n, of_x);
+    for (struct window w = before_windows(a); next_window(a, &w);) {
+        const int32_t *column = a->columns + w.pe * a->elements;
+        if (w.row == 0)
+            kb_peek_many(values, w.pe * a->elements, a->elements, value);
+        for (uint64_t first = 0, rows; first < w.rows; first += rows) {
+            const struct sorted_row *sorted = a->sorted + first;
+            rows = kb_min(a->slice, w.rows - first);
             for (uint64_t j = 0; j < sorted->length; j++)
-                for (uint64_t i = 0; i < rows; i++, at++)
-                    y[sorted[i].row] += column[at] < (int64_t)a->n ? value[at] * of_x[column[at]] : 0;
+                for (uint64_t i = 0; i < rows; i++, w.at++)
+                    y[sorted[i].row] += column[w.at] < (int64_t)a->n ? value[w.at] * of_x[column[w.at]] : 0;
         }
     }
     return kb_ref_given(y, kb_1d(a->m));
@@ -363,10 +382,14 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     uint64_t size = kb_dtype_bytes(dtype), room = tcm_allocatable_bytes();
     struct sliced a = {.pes = pes.count, .m = kb_int(m)};
     a.n = param_at_most("n", kb_int(n), kb_max(room / 2 / size, 2) - 1, "what of x fits into half of a TCM");
-    uint64_t state = kb_int(seed), rows = block_longest(a.m, a.pes);
-    a.length = draw_lengths(a.m, a.n, kb_real(density), &state);
-    for (uint64_t i = 0; i < a.m; i++)
-        a.longest = kb_max(a.longest, a.length[i]);
+    uint64_t rows = block_longest(a.m, a.pes);
+    a.rows = (struct row_lengths){.state = kb_int(seed), .n = a.n, .mean = kb_real(density) * (double)a.n};
+    struct row_lengths all = a.rows;
+    while (all.row < a.m) {
+        uint64_t length = next_length(&all);
+        a.in_rows += length;
+        a.longest = kb_max(a.longest, length);
+    }
     /* Beside x and the rows of a window, three quarters of what is left hold values, columns, what is found and products. */
     uint64_t left = (room - (a.n + 1) * size - room / WINDOW_PART) / 4 * 3, lanes = lanes_of_sums();
     uint64_t fit = kb_max(left / (BUFFERS * (size + 4) + size + 4) / a.longest, 1);
@@ -382,14 +405,17 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
         kb_refuse("a TCM, in which kernels have %llu bytes, does not hold x of %llu bytes, and the lengths and sums of a PE's "
                   "%llu rows: make n or m smaller", (unsigned long long)room, (unsigned long long)((a.n + 1) * size),
                   (unsigned long long)rows);
-    a.sorted = kb_array(struct sorted_row, a.m);
+    a.drawn = kb_array(struct sorted_row, kb_min(a.window, rows));
+    a.sorted = kb_array(struct sorted_row, kb_min(a.window, rows));
     a.begin = kb_array(uint64_t, a.longest + 1);
-    sort_rows(&a);
+    measure_slices(&a);
     a.elements = kb_max(a.elements, 1);
     a.lengths = kb_array(int32_t, a.pes * a.slices);
-    a.places = kb_array(int32_t, a.pes * rows);
-    a.columns = kb_has_data() ? kb_array(int32_t, a.pes * a.elements) : NULL;
-    fill_slices(&a, &state);
+    if (kb_has_data()) {
+        a.places = kb_array(int32_t, a.pes * rows);
+        a.columns = kb_array(int32_t, a.pes * a.elements);
+    }
+    fill_slices(&a, all.state);
 
     uint64_t most = piece_room(&a, size);
     struct spmv_args arg = {
@@ -404,10 +430,7 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     kb_fill_uniform(arg.x, -1, 1);
     kb_future launch = kb_launch(spmv, pes, &arg);
     kb_wait(launch);
-    uint64_t elements = 0;
-    for (uint64_t i = 0; i < a.m; i++)
-        elements += a.length[i];
-    kb_roofline(launch, &(struct kb_problem){ .reads = {arg.x}, .read_bytes = elements * (size + 4),
+    kb_roofline(launch, &(struct kb_problem){ .reads = {arg.x}, .read_bytes = a.in_rows * (size + 4),
                                              .writes = {arg.y} },
                 &(struct kb_work){ .hbm_read = a.stored * (size + 4) + a.m * 4 + kb_min(a.m, pes.count) * a.n * size,
                                    .hbm_written = a.m * size });
