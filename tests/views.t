@@ -119,6 +119,12 @@ def paged():
            "the records of one load in the op log all have its times", ended.said, loads)
 
 
+def written(program):
+    for words in ((), ("--data", "off"), ("--data", "debug")):
+        ended = run(program, "run", "written", *words)
+        ok(ended.returncode == 0, f"tl_data shows what the host wrote, in the order of the view: {words}", ended.said[:4000])
+
+
 # what, exit status, message.
 WRONG = (
     ("none", 0, ""),
@@ -159,6 +165,7 @@ def main():
     small = small_machine("views", [KERNEL])
     all_viewed(small)
     is_refused(small, "blurred", r"called at \S*\bviews\.c:\d+", WRONG)
+    written(small)
     paged()
     many_pes()
 

@@ -15,6 +15,7 @@
 /* What tl_data returned; freed when the kernel ends. */
 struct data_copy {
     struct data_copy *next;
+    struct filled *given;                               /* what holds the bytes; NULL: they follow */
     max_align_t bytes[];
 };
 
@@ -29,6 +30,8 @@ void buffer_free_all(struct tl *tl)
     allocator_kernel_ended(own_tcm(tl));
     for (struct data_copy *copy = state->copies, *next; copy; copy = next) {
         next = copy->next;
+        if (copy->given)
+            filled_drop(copy->given);
         free(copy);
     }
     state->copies = NULL;
@@ -129,13 +132,19 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
     call_view(&call, "the buffer", &shard, &view);
     if (view.memory != own_tcm(tl))
         call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
+    struct view dense = view_without_gaps(&view);
     uint64_t bytes = view_bytes_of(&view);
-    struct data_copy *copy = malloc(sizeof *copy + bytes);
+    bool one_run = view_runs_of_two(&dense, &view) == 1;
+    buffer_look(&call, &view);
+    struct filled *given = NULL;
+    const void *found = one_run ? contents_given(view.memory, view.offset, bytes, &given) : NULL;
+    struct data_copy *copy = malloc(sizeof *copy + (given ? 0 : bytes));
     if (!copy)
         die("no memory for %" PRIu64 " bytes of data:", bytes);
-    copy->next = state->copies;
+    *copy = (struct data_copy){state->copies, given};
     state->copies = copy;
-    buffer_look(&call, &view);
+    if (given)
+        return found;
     buffer_read(&call, &view, copy->bytes);
     return copy->bytes;
 }

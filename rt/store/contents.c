@@ -341,6 +341,12 @@ bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes)
     return !store_range_is_used(memory, offset, bytes) && pieces_known_zero(map_of(memory, offset), offset, bytes);
 }
 
+const void *contents_given(uint32_t memory, uint64_t offset, uint64_t bytes, struct filled **filled)
+{
+    apply_all();
+    return pieces_given(map_of(memory, offset), offset, bytes, filled);
+}
+
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 {
     apply_all();

@@ -33,6 +33,9 @@ bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes);
 /* Whether all bytes of a range are known to be 0 without being read, and none is pending. */
 bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes);
 
+/* The bytes of a range, without a copy, if they are part of what one fill was given (pieces_given). Otherwise NULL. */
+const void *contents_given(uint32_t memory, uint64_t offset, uint64_t bytes, struct filled **filled);
+
 /* Copies bytes out of a memory, none of which is pending. */
 void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to);
 

@@ -1,6 +1,7 @@
 /* piece.c: maps of pieces. */
 #include "piece.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -562,6 +563,20 @@ void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes
         at = last;
     }
     memset(out + (at - offset), 0, end - at);
+}
+
+const void *pieces_given(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct filled **filled)
+{
+    const struct piece *piece = (const struct piece *)interval_find(map, offset);
+    if (!piece || piece->interval.begin > offset || piece->interval.end < offset + bytes || piece_kind(piece) != PIECE_filled
+        || piece_number(piece) != NO_SHARD || piece->filled->fill.kind != KB_GIVEN)
+        return NULL;
+    const char *given = (const char *)piece->filled->fill.given + piece->offset + (offset - piece->interval.begin);
+    if ((uintptr_t)given % _Alignof(max_align_t))
+        return NULL;
+    *filled = piece->filled;
+    (*filled)->holders++;
+    return given;
 }
 
 bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes)

@@ -92,6 +92,10 @@ extern struct interval_kind pieces;
 /* Copies the bytes of a range; pending ones count as zero. */
 void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes, void *to);
 
+/* The bytes of a range, if they are part of what one fill was given, and aligned for any type: the fill holds them, and stays
+ * for the caller until filled_drop. Otherwise NULL. */
+const void *pieces_given(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct filled **filled);
+
 /* Whether all bytes of a range are known to be 0 without being read. */
 bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t bytes);
 

@@ -218,3 +218,57 @@ KB_BENCH(blurred, "what a view must not be",
     kb_tensor far = kb_tensor_new("far", KB_f32, kb_2d(4, 9000), kb_on(KB_HBM, kb_pes("sip0.cube1.pe1")));
     kb_wait(kb_launch(blurred, kb_pes("sip0.cube0.pe*"), &(struct blurred_args){far}));
 }
+
+/* ---- what the host wrote, seen by tl_data: element i of x, 8 x 16, is i; by columns over the PEs too */
+
+struct written_args {
+    kb_tensor x, columns;
+};
+
+static void see(struct tl *tl, struct tl_shard view, int32_t first, int32_t down, int32_t right)
+{
+    const int32_t *got = tl_data(tl, view);
+    for (uint64_t i = 0; i < view.shape[0]; i++)
+        for (uint64_t j = 0; j < view.shape[1]; j++) {
+            int32_t want = first + (int32_t)i * down + (int32_t)j * right;
+            if (got[i * view.shape[1] + j] != want)
+                tl_fail(tl, 1, "(%llu, %llu) is %d instead of %d", (unsigned long long)i, (unsigned long long)j,
+                        got[i * view.shape[1] + j], want);
+        }
+}
+
+KB_KERNEL(written, struct written_args)
+{
+    struct tl_shard x = tl_load(tl, tl_my_shard(tl, arg->x)), mine = tl_my_shard(tl, arg->columns);
+    see(tl, x, 0, 16, 1);
+    see(tl, tl_part(tl, x, 0, 3, 2), 48, 16, 1);
+    see(tl, tl_transposed(tl, x, 0, 1), 0, 1, 16);
+    see(tl, tl_part(tl, x, 1, 5, 3), 5, 16, 1);
+    see(tl, tl_part(tl, tl_reshape(tl, x, 1, 128), 1, 1, 99), 1, 0, 1);
+    see(tl, tl_load(tl, mine), (int32_t)mine.first[1], 16, 1);
+    tl_store(tl, tl_part(tl, tl_my_shard(tl, arg->x), 0, 0, 2), tl_part(tl, x, 0, 4, 2));
+    x = tl_load(tl, tl_my_shard(tl, arg->x));
+    see(tl, tl_part(tl, x, 0, 0, 2), 64, 16, 1);
+    see(tl, tl_part(tl, x, 0, 1, 1), 80, 0, 1);
+    see(tl, tl_part(tl, x, 0, 2, 6), 32, 16, 1);
+    const int32_t *over = tl_data(tl, tl_part(tl, x, 0, 1, 2));
+    if (over[0] != 80 || over[16] != 32)
+        tl_fail(tl, 1, "row 1 begins with %d, row 2 with %d", over[0], over[16]);
+}
+
+KB_BENCH(written, "what tl_data shows of what the host wrote")
+{
+    int32_t value[128];
+    struct kb_pes pes = kb_pes("*");
+    for (int32_t i = 0; i < 128; i++)
+        value[i] = i;
+    kb_tensor x = kb_tensor_new("x", KB_i32, kb_2d(8, 16), kb_copies(KB_HBM, pes));
+    kb_tensor columns = kb_tensor_new("columns", KB_i32, kb_2d(8, 16), kb_cols(KB_HBM, pes));
+    kb_write(x, value);
+    kb_write(columns, value);
+    kb_wait(kb_launch(written, pes, &(struct written_args){x, columns}));
+    double *expected = kb_array(double, 128);
+    for (int32_t i = 0; i < 128; i++)
+        expected[i] = i < 32 ? i + 64 : i;
+    kb_expect_close(x, kb_ref_exact(kb_ref_given(expected, kb_2d(8, 16))));
+}
