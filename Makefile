@@ -167,7 +167,7 @@ $(call in_rooms,base common fastforward launch oplog races reference store) $(ca
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
-    $(addprefix reference/,deferred error expect recheck) oplog/record store/tensor): private local := -Irt $(own) $(small)
+    $(addprefix reference/,deferred error expect recheck) oplog/log oplog/record store/tensor): private local := -Irt $(own) $(small)
 # This is run for each copy in a memory.
 $(call in_files,store/view): private local := $(models) $(fast)
 $(call in_files,why/causes why/sums): private local := $(models) $(dense)
@@ -199,9 +199,9 @@ one_program := $(if $(small),$(if $(san)$(findstring clang,$(CC)),,-flto -flto-p
 of_kernels := -Irt -fstack-clash-protection $(own) $(if $(one_program),-Oz -mstringop-strategy=libcall -fno-tree-sra -fno-gcse -fno-tree-loop-im -fno-ivopts -fno-schedule-insns2 -fno-inline-functions-called-once -fno-ipa-cp -fno-caller-saves -fno-move-loop-invariants,$(small)) \
     $(one_program) $(if $(san),-O0)
 name_functions = { known[$$3]; called = $$3 } sub(/_kb_body$$/, "", called) && called in known { print $$3 > "$@.strip" } \
-    $$3 ~ /\.lto_priv\./ { \
+    $$3 ~ /\.(lto_priv|isra)\./ { \
     if ($$2 != "t" || named[$$1]++) print $$3 > "$@.strip"; \
-    else { name = $$3; sub(/\.lto_priv(\.0$$)?/, "", name); print $$3, name > "$@.rename" } }
+    else { name = $$3; sub(/\.isra\.0$$/, "", name); sub(/\.lto_priv(\.0$$)?/, "", name); if (!taken[name]++) print $$3, name > "$@.rename" } }
 unnamed := *_kb_entry *_kb_bench *_kb_params *_kb_kernel *_kb_bench_entry
 $(B)/kernels/%.o: private local = $(of_kernels) $(if $(one_program),-frandom-seed=$*)
 $(B)/kernels.o: $(kernels)

@@ -18,6 +18,9 @@
 #if defined(__GLIBC__) && defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
 enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4 << 10, HEAP_BYTES = 256 << 20 };
 enum { MAPPED_BYTES = 32 << 20 };                       /* glibc takes no more than this */
+enum { SMALL_BYTES = 32 << 20 };
+
+static uintptr_t huge_begin, huge_end;                  /* equal: there are none */
 
 static bool limited(int resource)
 {
@@ -38,15 +41,27 @@ void heap_begin(void)
     void *volatile first = malloc(1);                   /* a compiler may leave out what nobody reads */
     free(first);
     uintptr_t end = (uintptr_t)sbrk(0) / HUGE_BYTES * HUGE_BYTES;
-    if (end > begin)
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    if (end > begin && !madvise((void *)begin, end - begin, MADV_HUGEPAGE)) {
+        huge_begin = begin;
+        huge_end = end;
+    }
     /* When all of it is in use, the largest arrays are mappings of their own: moving them moves pages, not bytes. */
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     mallopt(M_TRIM_THRESHOLD, HEAP_BYTES);
     mallopt(M_TOP_PAD, HUGE_BYTES);
 }
+
+void heap_is_small(void)
+{
+    if (huge_end - huge_begin > SMALL_BYTES)
+        madvise((void *)(huge_begin + SMALL_BYTES), huge_end - huge_begin - SMALL_BYTES, MADV_NOHUGEPAGE);
+}
 #else
 void heap_begin(void)
+{
+}
+
+void heap_is_small(void)
 {
 }
 #endif

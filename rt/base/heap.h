@@ -6,4 +6,7 @@
  * its time in faults. Changes nothing where the system, its C library or a limit on address space does not allow it. */
 void heap_begin(void);
 
+/* Gives back those behind the first 32 MiB, where a huge page is mostly more than is needed of it. */
+void heap_is_small(void);
+
 #endif

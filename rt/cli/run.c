@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
 #include "common/arena.h"
@@ -84,6 +85,8 @@ static void set_data_mode(const char *text)
     oplog_on = strcmp(text, "off") != 0;
     if (oplog_on && !debug && strcmp(text, "verify"))
         usage_error("--data %s: off, verify or debug is needed", text);
+    if (!oplog_on)
+        heap_is_small();
 }
 
 static struct run_options read_options(int argc, char **argv)

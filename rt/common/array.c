@@ -5,11 +5,11 @@
 
 #include "fail.h"
 
-enum { FIRST_ROOM = 8 };
+enum { FIRST_BYTES = 64 };                              /* that is, 1 element or more */
 
 void *array_grown(void *at, size_t *room, size_t n, size_t size)
 {
-    size_t more = *room < FIRST_ROOM / 2 ? FIRST_ROOM : 2 * *room, bytes;
+    size_t more = *room ? 2 * *room : FIRST_BYTES / size, bytes;
     more = more < n ? n : more;
     if (__builtin_mul_overflow(more, size, &bytes) || !(at = realloc(at, bytes)))
         die("out of memory for an array of %zu elements of %zu bytes", more, size);

@@ -284,18 +284,25 @@ static void near_begin(uint64_t start_ps, unsigned shift, uint64_t count)
     drawn.instants = drawn.events = 0;
 }
 
-/* Begins `near` again with shorter slots, for what is left of its time. */
-static void near_narrow(uint64_t start_ps)
+/* Takes the events of all slots. */
+static struct event *all_taken(struct rung *rung)
 {
     struct event *events = NULL;
-    unsigned shift = near.shift > NARROWER ? near.shift - NARROWER : 0;
-    uint64_t left_ps = slot_start_ps(&near, near.count) - start_ps;
-    while (near.words)
-        for (struct event *event = slot_take(&near, first_slot(&near)), *next; event; event = next) {
+    while (rung->words)
+        for (struct event *event = slot_take(rung, first_slot(rung)), *next; event; event = next) {
             next = event->next;
             event->next = events;
             events = event;
         }
+    return events;
+}
+
+/* Begins `near` again with shorter slots, for what is left of its time. */
+static void near_narrow(uint64_t start_ps)
+{
+    unsigned shift = near.shift > NARROWER ? near.shift - NARROWER : 0;
+    uint64_t left_ps = slot_start_ps(&near, near.count) - start_ps;
+    struct event *events = all_taken(&near);
     near_begin(start_ps, shift, left_ps >> shift);
     all_later_add(events);
 }
@@ -321,6 +328,18 @@ static uint64_t list_first_ps(const struct event *event, uint64_t *count)
     return first_ps;
 }
 
+/* Begins `far` again with slots as long as all of `near`, which has begun in the first of them: it would go through the events
+ * of a longer slot again and again. */
+static void far_narrow(void)
+{
+    uint64_t left_ps = slot_start_ps(&far, far.count) - near.start_ps;
+    struct event *events = all_taken(&far);
+    far.start_ps = near.start_ps;
+    far.shift = near.shift + SLOTS_SHIFT;
+    far.count = left_ps >> far.shift < SLOTS ? left_ps >> far.shift : SLOTS;
+    all_later_add(events);
+}
+
 /* Begins `near`, which is empty, in the first slot of `far` that has events, up to the end of that slot at the most. */
 static void near_follow_far(unsigned shift)
 {
@@ -332,6 +351,8 @@ static void near_follow_far(unsigned shift)
         shift--;
     uint64_t count = (end_ps - first_ps) >> shift;
     near_begin(count <= SLOTS ? end_ps - (count << shift) : first_ps, shift, count);
+    if (count > SLOTS)
+        far_narrow();
     all_later_add(events);
 }
 
@@ -665,7 +686,6 @@ void event_pass(uint64_t t_ps)
 
 void event_return(uint64_t t_ps)
 {
-    event_last_added = NULL;                            /* it was taken, and its time may come again */
     now_ps = t_ps;
 }
 

@@ -50,7 +50,7 @@ static void set(struct interval_map *map, uint64_t offset, uint64_t bytes, uint3
 
 static void set_result(struct interval_map *map, uint64_t offset, uint64_t bytes, const struct maker *maker, uint64_t operation)
 {
-    set(map, offset, bytes, piece_tag(PIECE_result, 0), (struct piece){.offset = operation, .maker = maker});
+    set(map, offset, bytes, piece_tag(PIECE_result, 0), (struct piece){.offset = operation, .source.maker = maker});
 }
 
 /* ---- fills */
@@ -75,7 +75,7 @@ void contents_fill(const struct fill *fill)
         bool dense = tensor_shard_is_dense(tensor, shard);
         uint64_t first = dense && bytes ? tensor_row(tensor, shard, 0).position * size : 0;
         set(map_of(shard->memory, shard->offset), shard->offset, bytes, piece_tag(PIECE_filled, dense ? NO_SHARD : i),
-            (struct piece){.offset = first, .filled = filled});
+            (struct piece){.offset = first, .source.filled = filled});
     }
     filled_drop(filled);
 }
@@ -98,9 +98,11 @@ static void name_stored(uint32_t memory, uint64_t begin, uint64_t end)
     }
 }
 
-/* What is put into a memory: elements of `view`, whose bytes a map holds in [first, first + bytes). */
-struct source {
-    const struct view *view;
+/* What is put into a memory: elements of `view`, whose bytes a map holds in [first, first + bytes); of a result, `first` is the
+ * operation. */
+struct strided {
+    struct patch_copy *copy;
+    struct view view;
     const struct interval_map *map;
     uint64_t first, bytes;
 };
@@ -110,10 +112,22 @@ struct pair {
     const struct interval_map *from;
 };
 
-static void put_run(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg)
+static void copy_run(uint64_t to_offset, uint64_t from_offset, uint64_t bytes, void *arg)
 {
     const struct pair *pair = arg;
     interval_copy(pair->to, to_offset, pair->from, from_offset, bytes);
+}
+
+struct result {
+    struct interval_map *to;
+    const struct maker *maker;
+    uint64_t operation;
+};
+
+static void result_run(uint64_t offset, uint64_t bytes, void *arg)
+{
+    const struct result *result = arg;
+    set_result(result->to, offset, bytes, result->maker, result->operation);
 }
 
 /* Returns whether a range has at most `most` pieces. */
@@ -129,12 +143,12 @@ static const struct piece *whole_patch_at(const struct interval_map *map, uint64
 {
     const struct piece *piece = (const struct piece *)interval_find(map, at);
     bool found = piece && piece->interval.begin <= at && piece_kind(piece) == PIECE_patched && piece->offset == 0
-                 && piece->interval.end - piece->interval.begin == patch_bytes(piece->patch);
+                 && piece->interval.end - piece->interval.begin == patch_bytes(piece->source.patch);
     return found ? piece : NULL;
 }
 
 /* Lays the elements over the range of their target, widened by the patches that begin or end in it. */
-static void put_patch(const struct view *to, struct source from)
+static void put_patch(const struct view *to, const struct strided *from)
 {
     struct interval_map *map = map_of(to->memory, to->offset), none = PIECES;
     uint64_t begin = to->offset, end = begin + view_span(to);
@@ -143,47 +157,40 @@ static void put_patch(const struct view *to, struct source from)
     const struct piece *right = hides_all ? NULL : whole_patch_at(map, end - 1);
     begin = left ? left->interval.begin : begin;
     end = right ? right->interval.end : end;
-    bool reads_itself = from.map == map && from.first < end && from.first + from.bytes > begin;
+    bool reads_itself = from->map == map && from->first < end && from->first + from->bytes > begin;
     struct view within = *to;
     within.offset -= begin;
-    bool in_place = left && left == right && patch_is_single(left->patch) && !reads_itself;
-    struct patch *patch = in_place ? left->patch : patch_new(hides_all ? &none : map, begin, end - begin);
+    bool in_place = left && left == right && patch_is_single(left->source.patch) && !reads_itself;
+    struct patch *patch = in_place ? left->source.patch : patch_new(hides_all ? &none : map, begin, end - begin);
     struct pending result;
-    patch_add(patch, &within, from.view, from.map, from.first, from.bytes);
+    patch_add(patch, from->copy, &within, from->first, from->map, from->first, from->bytes);
     if (patch_is_result(patch, &result))
         set_result(map, begin, end - begin, result.maker, result.operation);
     else if (!in_place)
-        set(map, begin, end - begin, piece_tag(PIECE_patched, 0), (struct piece){.patch = patch});
+        set(map, begin, end - begin, piece_tag(PIECE_patched, 0), (struct piece){.source.patch = patch});
     if (!in_place)
         patch_drop(patch);
 }
 
-static void put(const struct view *to, struct source from, uint64_t runs)
+static void put(const struct view *to, const struct strided *from)
 {
     enum { FEW = 4 };                                   /* runs that are pieces at once */
     struct interval_map *map = map_of(to->memory, to->offset);
-    uint64_t begin = to->offset, end = begin + view_span(to);
+    uint64_t begin = to->offset, end = begin + view_span(to), runs = view_runs_of_two(to, &from->view);
+    const struct maker *maker = copy_maker(from->copy);
     bool as_pieces = runs <= FEW;
     if (!as_pieces)
         name_stored(to->memory, begin, end);
-    if (as_pieces || !has_few_pieces(map, begin, end, runs)
-        || !has_few_pieces(from.map, from.first, from.first + from.bytes, runs))
-        view_each_run_of_two(to, from.view, put_run, &(struct pair){map, from.map});
-    else
+    if (!as_pieces && has_few_pieces(map, begin, end, runs)
+        && (maker || has_few_pieces(from->map, from->first, from->first + from->bytes, runs)))
         put_patch(to, from);
+    else if (maker)
+        view_each_run(to, result_run, &(struct result){map, maker, from->first});
+    else
+        view_each_run_of_two(to, &from->view, copy_run, &(struct pair){map, from->map});
 }
 
 /* ---- what waits */
-
-/* How a strided copy steps, or a strided result of a maker: as a copy of its elements without gaps. */
-struct strided {
-    const struct maker *maker;                          /* NULL: a copy */
-    enum dtype dtype;
-    uint32_t rank;
-    struct {
-        uint64_t elements, to_stride, from_stride;
-    } axis[];                                           /* `rank` of them */
-};
 
 /* A copy of consecutive bytes, a result of such bytes, or something strided: as little as says so, for very many wait. */
 struct waiting {
@@ -191,21 +198,17 @@ struct waiting {
     uint64_t to, from, bytes;                           /* offsets; from: of a result, its operation; 0 bytes: it is strided */
     union {
         const struct maker *maker;                      /* NULL: a copy */
-        struct strided *strided;
+        struct patch_copy *strided;
     };
 };
 
-enum { BLOCK = 1 << 10, WAITING_MOST = 1 << 16, STRIDED_MOST = 1 << 15 };
+/* Many wait for the first time, and fewer once what waited was done after all. */
+enum { BLOCK = 1 << 10, FIRST_MOST = 1 << 16, LATER_MOST = 1 << 13 };
 
 /* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
-static struct waiting *blocks[WAITING_MOST / BLOCK];
+static struct waiting *blocks[FIRST_MOST / BLOCK];
+static size_t most = FIRST_MOST;                        /* that wait; half of them may be strided */
 static size_t waiting, waiting_strided;                 /* how many wait; how many of them are strided */
-static struct pool strided[VIEW_RANK];                  /* by rank - 1 */
-
-static struct pool *strided_of(uint32_t rank)
-{
-    return &strided[rank - 1];
-}
 
 static inline struct waiting *waiting_at(size_t i)
 {
@@ -219,26 +222,21 @@ static void block_make(struct waiting **block)
         die("no memory for what memories wait for:");
 }
 
+/* Frees the blocks from one on. */
+static void blocks_free(size_t first)
+{
+    for (size_t i = first; i < FIRST_MOST / BLOCK && blocks[i]; i++)
+        blocks[i] = array_freed(blocks[i]);
+}
+
 static void wait_to_apply(struct waiting one)
 {
-    if (waiting == WAITING_MOST || waiting_strided == STRIDED_MOST)
+    if (waiting == most || waiting_strided == most / 2)
         apply_all();
     if (!blocks[waiting / BLOCK])
         block_make(&blocks[waiting / BLOCK]);
     waiting_strided += one.bytes == 0;
     *waiting_at(waiting++) = one;
-}
-
-static void wait_strided(const struct view *to, const struct view *from, const struct maker *maker)
-{
-    struct strided *one = pool_reuse(strided_of(to->rank), sizeof *one + to->rank * sizeof one->axis[0]);
-    *one = (struct strided){.maker = maker, .dtype = to->dtype, .rank = to->rank};
-    for (uint32_t i = 0; i < to->rank; i++) {
-        one->axis[i].elements = to->shape[i];
-        one->axis[i].to_stride = to->stride[i];
-        one->axis[i].from_stride = from->stride[i];
-    }
-    wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, 0, {.strided = one}});
 }
 
 void contents_copy(const struct view *to, const struct view *from)
@@ -247,7 +245,7 @@ void contents_copy(const struct view *to, const struct view *from)
     if (runs == 1)
         wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, view_bytes_of(from), {NULL}});
     else if (runs > 1)
-        wait_strided(to, from, NULL);
+        wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, 0, {.strided = copy_new(to, from, NULL)}});
 }
 
 void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation)
@@ -255,48 +253,31 @@ void contents_compute(const struct view *view, const struct maker *maker, uint64
     uint64_t bytes = view_bytes_of(view);
     if (bytes == 0)
         return;
-    maker = maker_like(*maker);
-    struct view result = view_without_gaps(view);
-    result.offset = operation;
-    if (view_is_dense(view))
-        wait_to_apply((struct waiting){view->memory, 0, view->offset, operation, bytes, {maker}});
-    else
-        wait_strided(view, &result, maker);
-}
-
-/* Drops what waits, done or not. */
-static void drop_all(void)
-{
-    for (size_t i = 0; i < waiting; i++) {
-        const struct waiting *one = waiting_at(i);
-        if (!one->bytes)
-            pool_give_back(strided_of(one->strided->rank), one->strided);
+    struct waiting one = {view->memory, 0, view->offset, operation, bytes, {maker_like(*maker)}};
+    if (!view_is_dense(view)) {
+        one.bytes = 0;
+        one.strided = copy_new(view, view, one.maker);
     }
-    waiting = waiting_strided = 0;
+    wait_to_apply(one);
 }
 
 static void apply_strided(const struct waiting *one)
 {
-    const struct strided *how = one->strided;
-    struct view to = {.memory = one->to_memory, .dtype = how->dtype, .rank = how->rank, .offset = one->to, .shape = {1, 1, 1, 1}};
-    struct view from = to;
-    from.offset = 0;
-    for (uint32_t i = 0; i < how->rank; i++) {
-        to.shape[i] = from.shape[i] = how->axis[i].elements;
-        to.stride[i] = how->axis[i].to_stride;
-        from.stride[i] = how->axis[i].from_stride;
-    }
-    uint64_t runs = view_runs_of_two(&to, &from), bytes = view_span(&from);
-    struct interval_map result = PIECES;
-    if (how->maker) {
-        set_result(&result, 0, bytes, how->maker, one->from);
+    struct strided from = {.copy = one->strided, .first = one->from};
+    struct view to;
+    copy_views(one->strided, &to, &from.view);
+    to.memory = one->to_memory;
+    to.offset = one->to;
+    if (copy_maker(one->strided)) {
+        from.view = view_without_gaps(&to);
     } else {
-        from.memory = one->from_memory;
-        from.offset = one->from;
-        name_stored(from.memory, from.offset, from.offset + bytes);
+        from.view.memory = one->from_memory;
+        from.view.offset = one->from;
+        from.bytes = view_span(&from.view);
+        name_stored(one->from_memory, from.first, from.first + from.bytes);
+        from.map = map_of(one->from_memory, one->from);
     }
-    put(&to, (struct source){&from, how->maker ? &result : map_of(from.memory, from.offset), from.offset, bytes}, runs);
-    interval_clear(&result);
+    put(&to, &from);
 }
 
 static void apply(const struct waiting *one)
@@ -314,11 +295,23 @@ static void apply(const struct waiting *one)
         interval_copy(to, one->to, map_of(one->from_memory, one->from), one->from, one->bytes);
 }
 
+static void drop(const struct waiting *one)
+{
+    if (!one->bytes)
+        copy_drop(one->strided);
+}
+
 static void apply_all(void)
 {
-    for (size_t i = 0; i < waiting; i++)
+    for (size_t i = 0; i < waiting; i++) {
         apply(waiting_at(i));
-    drop_all();
+        drop(waiting_at(i));
+    }
+    if (waiting) {
+        most = LATER_MOST;
+        blocks_free(LATER_MOST / BLOCK);
+    }
+    waiting = waiting_strided = 0;
 }
 
 /* ---- looking */
@@ -327,12 +320,6 @@ bool contents_first_pending(uint32_t memory, uint64_t offset, uint64_t bytes, st
 {
     apply_all();
     return pieces_pending(map_of(memory, offset), offset, bytes, first);
-}
-
-bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
-{
-    struct pending first;
-    return contents_first_pending(memory, offset, bytes, &first);
 }
 
 bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes)
@@ -358,7 +345,9 @@ void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 
 void contents_begin_interval(void)
 {
-    drop_all();
+    for (size_t i = 0; i < waiting; i++)
+        drop(waiting_at(i));
+    waiting = waiting_strided = 0;
     for (uint32_t i = 0; memories && i < store_count(); i++)
         interval_clear(&memories[i]);
     for (size_t i = 0; i < messages.count; i++)
@@ -371,9 +360,7 @@ void contents_reset(void)
     free(memories);
     memories = NULL;
     array_free(&messages);
-    for (size_t i = 0; i < WAITING_MOST / BLOCK; i++)
-        blocks[i] = array_freed(blocks[i]);
-    for (uint32_t rank = 1; rank <= VIEW_RANK; rank++)
-        pool_release(strided_of(rank));
+    blocks_free(0);
+    most = FIRST_MOST;
     pieces_reset();
 }

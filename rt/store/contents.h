@@ -28,7 +28,11 @@ void contents_compute(const struct view *view, const struct maker *maker, uint64
 bool contents_first_pending(uint32_t memory, uint64_t offset, uint64_t bytes, struct pending *first);
 
 /* Whether a range has a pending byte. */
-bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes);
+static inline bool contents_pending(uint32_t memory, uint64_t offset, uint64_t bytes)
+{
+    struct pending first;
+    return contents_first_pending(memory, offset, bytes, &first);
+}
 
 /* Whether all bytes of a range are known to be 0 without being read, and none is pending. */
 bool contents_known_zero(uint32_t memory, uint64_t offset, uint64_t bytes);

@@ -21,7 +21,7 @@ void filled_drop(struct filled *filled)
     free(filled);
 }
 
-static struct patch *patch_hold(struct patch *patch);
+static void patch_hold(struct patch *patch);
 
 /* Makers by a hash. */
 static struct made_by {
@@ -53,26 +53,34 @@ enum { MANY_RESULTS = 1 << 14 };
 
 static uint64_t results;
 
+static void source_hold(uint32_t tag, union origin source)
+{
+    enum piece_kind kind = tag_kind(tag);
+    if (kind == PIECE_filled)
+        source.filled->holders++;
+    else if (kind == PIECE_patched)
+        patch_hold(source.patch);
+}
+
+static void source_drop(uint32_t tag, union origin source)
+{
+    enum piece_kind kind = tag_kind(tag);
+    if (kind == PIECE_filled)
+        filled_drop(source.filled);
+    else if (kind == PIECE_patched)
+        patch_drop(source.patch);
+}
+
 static void piece_copied(struct interval *copy)
 {
-    struct piece *piece = (struct piece *)copy;
-    enum piece_kind kind = piece_kind(piece);
-    if (kind == PIECE_filled)
-        piece->filled->holders++;
-    else if (kind == PIECE_patched)
-        patch_hold(piece->patch);
-    results += kind == PIECE_result;
+    source_hold(copy->tag, ((struct piece *)copy)->source);
+    results += tag_kind(copy->tag) == PIECE_result;
 }
 
 static void piece_dropped(struct interval *dropped)
 {
-    struct piece *piece = (struct piece *)dropped;
-    enum piece_kind kind = piece_kind(piece);
-    if (kind == PIECE_filled)
-        filled_drop(piece->filled);
-    else if (kind == PIECE_patched)
-        patch_drop(piece->patch);
-    results -= kind == PIECE_result;
+    source_drop(dropped->tag, ((struct piece *)dropped)->source);
+    results -= tag_kind(dropped->tag) == PIECE_result;
 }
 
 static void piece_advance(struct interval *interval, uint64_t bytes)
@@ -89,10 +97,11 @@ static bool piece_continues(const struct interval *low, const struct interval *h
     const struct piece *a = (const struct piece *)low, *b = (const struct piece *)high;
     if (low->tag != high->tag)
         return false;
+    if (piece_kind(a) != PIECE_stored && a->source.any != b->source.any)
+        return false;
     if (piece_kind(a) == PIECE_result)
-        return a->maker == b->maker && (a->offset == b->offset || results > MANY_RESULTS);
-    bool follows = a->offset + (low->end - low->begin) == b->offset;
-    return follows && (piece_kind(a) == PIECE_stored || (piece_kind(a) == PIECE_filled ? a->filled == b->filled : a->patch == b->patch));
+        return a->offset == b->offset || results > MANY_RESULTS;
+    return a->offset + (low->end - low->begin) == b->offset;
 }
 
 struct interval_kind pieces = {
@@ -100,44 +109,98 @@ struct interval_kind pieces = {
     .continues = piece_continues,
 };
 
-/* ---- patches */
+/* ---- copies */
 
-enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
-
-/* A strided copy and the bytes that it copies, or a strided result: as little as says so, in two lines of the host's caches,
- * for there are very many. */
+/* Elements of one piece's source, a result among them, or of several pieces: as little as says so, for there are very many. */
 struct patch_copy {
     uint32_t holders;
-    enum dtype dtype;
-    uint64_t from_offset;                               /* of the first element, in the source; a result's operation */
-    uint64_t shape[VIEW_RANK], to_stride[VIEW_RANK], from_stride[VIEW_RANK];
-    const struct maker *maker;                          /* NULL: a copy */
-    struct interval *source;                            /* the root of its map; NULL: zeros, or a result */
+    uint32_t tag;                                       /* of the piece; unless it copies several */
+    uint8_t dtype, rank;
+    bool several;                                       /* pieces, or none */
+    uint64_t from;                                      /* where its first element is: as a piece's offset; of several: in them */
+    union origin source;
+    struct {
+        uint64_t elements, to_stride, from_stride;
+    } axis[];                                           /* `rank` of them */
 };
 
-_Static_assert(sizeof(struct patch_copy) <= 128, "it is two lines");
+static struct pool copies[VIEW_RANK];                   /* by rank - 1 */
 
-/* Sets where it writes, from its place in a patch on, and what it reads. */
-static __attribute__((cold, noinline)) void copy_views(const struct patch_copy *copy, struct view *to, struct view *from)
+struct patch_copy *copy_new(const struct view *to, const struct view *from, const struct maker *maker)
 {
-    *to = *from = (struct view){.dtype = copy->dtype, .rank = VIEW_RANK};
-    from->offset = copy->from_offset;
-    for (unsigned axis = 0; axis < VIEW_RANK; axis++) {
-        to->shape[axis] = from->shape[axis] = copy->shape[axis];
-        to->stride[axis] = copy->to_stride[axis];
-        from->stride[axis] = copy->from_stride[axis];
+    struct patch_copy *copy = pool_reuse(&copies[to->rank - 1], sizeof *copy + to->rank * sizeof copy->axis[0]);
+    *copy = (struct patch_copy){.holders = 1, .dtype = to->dtype, .rank = to->rank, .source.maker = maker,
+                                .tag = piece_tag(maker ? PIECE_result : PIECE_stored, 0)};
+    for (uint32_t i = 0; i < to->rank; i++) {
+        copy->axis[i].elements = to->shape[i];
+        copy->axis[i].to_stride = to->stride[i];
+        copy->axis[i].from_stride = from->stride[i];
     }
+    return copy;
 }
 
-static struct interval_map copy_source(const struct patch_copy *copy)
+static void copy_source_drop(struct patch_copy *copy)
 {
-    return (struct interval_map){.kind = &pieces, .root = copy->source};
+    struct interval_map several = {.kind = &pieces, .root = copy->source.several};
+    if (copy->several)
+        interval_clear(&several);
+    else
+        source_drop(copy->tag, copy->source);
+}
+
+void copy_drop(struct patch_copy *copy)
+{
+    if (--copy->holders)
+        return;
+    copy_source_drop(copy);
+    pool_give_back(&copies[copy->rank - 1], copy);
+}
+
+const struct maker *copy_maker(const struct patch_copy *copy)
+{
+    return tag_kind(copy->tag) == PIECE_result ? copy->source.maker : NULL;
+}
+
+void copy_views(const struct patch_copy *copy, struct view *to, struct view *from)
+{
+    *to = *from = (struct view){.dtype = copy->dtype, .rank = copy->rank, .shape = {1, 1, 1, 1}};
+    for (uint32_t i = 0; i < copy->rank; i++) {
+        to->shape[i] = from->shape[i] = copy->axis[i].elements;
+        to->stride[i] = copy->axis[i].to_stride;
+        from->stride[i] = copy->axis[i].from_stride;
+    }
 }
 
 static uint64_t copy_bytes(const struct patch_copy *copy)
 {
-    return copy->shape[0] * copy->shape[1] * copy->shape[2] * copy->shape[3] * dtype_bytes[copy->dtype];
+    uint64_t bytes = dtype_bytes[copy->dtype];
+    for (uint32_t i = 0; i < copy->rank; i++)
+        bytes *= copy->axis[i].elements;
+    return bytes;
 }
+
+/* Sets the source of a new copy: what a map holds from `offset` on, in which its first element is at `from`. */
+static void copy_set_source(struct patch_copy *copy, const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t from)
+{
+    const struct piece *piece = (const struct piece *)interval_find(map, offset);
+    copy->several = !piece || piece->interval.begin > offset || piece->interval.end < offset + bytes;
+    if (copy->several) {
+        struct interval_map several = PIECES;
+        interval_copy(&several, 0, map, offset, bytes);
+        copy->from = from - offset;
+        copy->source.several = several.root;
+        return;
+    }
+    bool is_result = piece_kind(piece) == PIECE_result;
+    copy->tag = piece->interval.tag;
+    copy->from = piece->offset + (is_result ? 0 : from - piece->interval.begin);
+    copy->source = piece->source;
+    source_hold(copy->tag, copy->source);
+}
+
+/* ---- patches */
+
+enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
 
 struct laid {
     struct patch_copy *copy;
@@ -152,12 +215,11 @@ struct patch {
     uint64_t copied;                                    /* bytes of all copies */
 };
 
-static struct pool patches, copies;
+static struct pool patches;
 
-static struct patch *patch_hold(struct patch *patch)
+static void patch_hold(struct patch *patch)
 {
     patch->holders++;
-    return patch;
 }
 
 uint64_t patch_bytes(const struct patch *patch)
@@ -170,14 +232,19 @@ bool patch_is_single(const struct patch *patch)
     return patch->holders == 1;
 }
 
-static void copy_drop(struct patch_copy *copy)
+static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
 {
-    if (--copy->holders)
-        return;
-    struct interval_map source = copy_source(copy);
-    interval_clear(&source);
-    results -= copy->maker != NULL;
-    pool_give_back(&copies, copy);
+    copy->holders++;
+    results += copy_maker(copy) != NULL;
+    patch->copied += copy_bytes(copy);
+    *array_add(&patch->copies) = (struct laid){copy, at};
+}
+
+/* Gives up a copy of a patch, whose bytes no longer count. */
+static void laid_drop(const struct laid *laid)
+{
+    results -= copy_maker(laid->copy) != NULL;
+    copy_drop(laid->copy);
 }
 
 void patch_drop(struct patch *patch)
@@ -186,41 +253,50 @@ void patch_drop(struct patch *patch)
         return;
     interval_clear(&patch->map);
     for (size_t i = 0; i < patch->copies.count; i++)
-        copy_drop(patch->copies.at[i].copy);
+        laid_drop(&patch->copies.at[i]);
     array_free(&patch->copies);
     pool_give_back(&patches, patch);
 }
 
-static void deepen(struct patch *patch, const struct interval_map *map)
+static void deepen(struct patch *patch, uint32_t tag, union origin source)
+{
+    if (tag_kind(tag) == PIECE_patched && source.patch->depth >= patch->depth)
+        patch->depth = source.patch->depth + 1;
+}
+
+static void deepen_by_all(struct patch *patch, const struct interval_map *map)
 {
     piece_for(map, piece, 0, UINT64_MAX)
-        if (piece_kind(piece) == PIECE_patched && piece->patch->depth >= patch->depth)
-            patch->depth = piece->patch->depth + 1;
+        deepen(patch, piece->interval.tag, piece->source);
 }
 
-struct run_copier {
-    struct interval_map *to;
-    const struct interval_map *from;
-    uint64_t at;
-};
-
-static void copy_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
+static void deepen_by_copy(struct patch *patch, const struct patch_copy *copy)
 {
-    const struct run_copier *copier = arg;
-    interval_copy(copier->to, copier->at + to, copier->from, from, bytes);
+    if (copy->several)
+        deepen_by_all(patch, &(struct interval_map){.kind = &pieces, .root = copy->source.several});
+    else
+        deepen(patch, copy->tag, copy->source);
 }
 
-struct run_maker {
-    struct interval_map *to;
-    const struct patch_copy *result;
+/* A copy that is made. */
+struct making {
+    struct interval_map *map;
+    const struct laid *laid;
 };
 
-static void make_run(uint64_t to, uint64_t bytes, void *arg)
+static void make_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
 {
-    const struct run_maker *made = arg;
-    struct piece piece = {.interval = {.begin = to, .end = to + bytes, .tag = piece_tag(PIECE_result, 0)},
-                          .offset = made->result->from_offset, .maker = made->result->maker};
-    interval_set(made->to, &piece.interval);
+    const struct making *making = arg;
+    const struct patch_copy *copy = making->laid->copy;
+    uint64_t begin = making->laid->at + to;
+    if (copy->several) {
+        struct interval_map several = {.kind = &pieces, .root = copy->source.several};
+        interval_copy(making->map, begin, &several, copy->from + from, bytes);
+        return;
+    }
+    struct piece piece = {.interval = {.begin = begin, .end = begin + bytes, .tag = copy->tag},
+                          .offset = copy->from + (copy_maker(copy) ? 0 : from), .source = copy->source};
+    interval_set(making->map, &piece.interval);
 }
 
 /* Replaces the pieces of a map that are patches by what those hold. */
@@ -230,18 +306,13 @@ static void flatten(struct interval_map *map);
 static void patch_apply(struct patch *patch)
 {
     for (size_t i = 0; i < patch->copies.count; i++) {
-        struct patch_copy *copy = patch->copies.at[i].copy;
-        struct interval_map source = copy_source(copy);
+        const struct laid *laid = &patch->copies.at[i];
         struct view to, from;
-        copy_views(copy, &to, &from);
-        if (copy->maker) {
-            to.offset = patch->copies.at[i].at;
-            view_each_run(&to, make_run, &(struct run_maker){&patch->map, copy});
-        } else {
-            struct run_copier copier = {&patch->map, &source, patch->copies.at[i].at};
-            view_each_run_of_two(&to, &from, copy_run, &copier);
-        }
-        copy_drop(copy);
+        copy_views(laid->copy, &to, &from);
+        if (copy_maker(laid->copy))
+            from = view_without_gaps(&to);
+        view_each_run_of_two(&to, &from, make_run, &(struct making){&patch->map, laid});
+        laid_drop(laid);
     }
     array_free(&patch->copies);
     patch->copied = 0;
@@ -257,24 +328,18 @@ static void flatten(struct interval_map *map)
         at = piece->interval.end;
         if (piece_kind(piece) != PIECE_patched)
             continue;
-        struct patch *patch = patch_hold(piece->patch);
+        struct patch *patch = piece->source.patch;
+        patch_hold(patch);
         patch_apply(patch);
         interval_copy(map, piece->interval.begin, &patch->map, piece->offset, at - piece->interval.begin);
         patch_drop(patch);
     }
 }
 
-static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
-{
-    copy->holders++;
-    *array_add(&patch->copies) = (struct laid){copy, at};
-    patch->copied += copy_bytes(copy);
-}
-
 /* Takes the copies of a patch that lies in this one as a whole, so that they can be replaced one by one. */
 static void lift(struct patch *patch, const struct piece *piece)
 {
-    struct patch *inner = piece->patch;
+    struct patch *inner = piece->source.patch;
     uint64_t at = piece->interval.begin;
     if (piece->offset || piece->interval.end - at != inner->bytes
         || patch->copies.count + inner->copies.count > FEW_COPIES)
@@ -297,11 +362,9 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
         if (piece_kind(piece) == PIECE_patched)
             lift(patch, piece);
     }
-    deepen(patch, &patch->map);
-    for (size_t i = 0; i < patch->copies.count; i++) {
-        struct interval_map source = copy_source(patch->copies.at[i].copy);
-        deepen(patch, &source);
-    }
+    deepen_by_all(patch, &patch->map);
+    for (size_t i = 0; i < patch->copies.count; i++)
+        deepen_by_copy(patch, patch->copies.at[i].copy);
     return patch;
 }
 
@@ -328,17 +391,18 @@ static bool one_end(struct rest *rest, int64_t from, int64_t count, int64_t over
 /* The place of a copy in a view is taken axis by axis, along the axes in their order: where that finds none, all is left. */
 static struct rest rest_of(const struct laid *laid, const struct view *view)
 {
-    const struct patch_copy *copy = laid->copy;
     const struct rest all = {.kind = REST_ALL};
+    struct view copy, unused;
+    copy_views(laid->copy, &copy, &unused);
     struct rest rest = {.kind = REST_NONE};
     int64_t size = dtype_bytes[view->dtype], away = (int64_t)(laid->at - view->offset);
-    if (copy->dtype != view->dtype || away % size)
+    if (copy.dtype != view->dtype || away % size)
         return all;
     away /= size;
     for (unsigned axis = 0; axis < VIEW_RANK; axis++) {
-        int64_t count = (int64_t)copy->shape[axis], over = (int64_t)view->shape[axis];
-        int64_t stride = (int64_t)(over > 1 ? view->stride[axis] : copy->to_stride[axis]), from = 0;
-        if (count > 1 && over > 1 && copy->to_stride[axis] != view->stride[axis])
+        int64_t count = (int64_t)copy.shape[axis], over = (int64_t)view->shape[axis];
+        int64_t stride = (int64_t)(over > 1 ? view->stride[axis] : copy.stride[axis]), from = 0;
+        if (count > 1 && over > 1 && copy.stride[axis] != view->stride[axis])
             return all;
         if (stride && (count > 1 || over > 1))
             from = away / stride - (away % stride < 0);
@@ -358,14 +422,17 @@ static struct patch_copy *copy_own(struct patch_copy *copy)
 {
     if (copy->holders == 1)
         return copy;
-    struct patch_copy *own = pool_reuse(&copies, sizeof *own);
-    struct interval_map source = copy_source(copy), of_own = PIECES;
-    interval_copy(&of_own, 0, &source, 0, UINT64_MAX);
-    *own = *copy;
+    size_t bytes = sizeof *copy + copy->rank * sizeof copy->axis[0];
+    struct patch_copy *own = memcpy(pool_reuse(&copies[copy->rank - 1], bytes), copy, bytes);
     own->holders = 1;
-    own->source = of_own.root;
     copy->holders--;
-    results += own->maker != NULL;
+    if (copy->several) {
+        struct interval_map several = {.kind = &pieces, .root = copy->source.several}, of_own = PIECES;
+        interval_copy(&of_own, 0, &several, 0, UINT64_MAX);
+        own->source.several = of_own.root;
+    } else {
+        source_hold(own->tag, own->source);
+    }
     return own;
 }
 
@@ -379,15 +446,16 @@ static void remove_hidden(struct patch *patch, const struct view *to)
         if (rest.kind != REST_ALL)
             patch->copied -= copy_bytes(laid.copy);
         if (rest.kind == REST_NONE) {
-            copy_drop(laid.copy);
+            laid_drop(&laid);
             continue;
         }
         if (rest.kind == REST_PART) {
             struct patch_copy *copy = laid.copy = copy_own(laid.copy);
             uint64_t size = dtype_bytes[copy->dtype];
-            laid.at += rest.first * copy->to_stride[rest.axis] * size;
-            copy->from_offset += rest.first * copy->from_stride[rest.axis] * size;
-            copy->shape[rest.axis] = rest.count;
+            laid.at += rest.first * copy->axis[rest.axis].to_stride * size;
+            if (!copy_maker(copy))
+                copy->from += rest.first * copy->axis[rest.axis].from_stride * size;
+            copy->axis[rest.axis].elements = rest.count;
             patch->copied += copy_bytes(copy);
         }
         patch->copies.at[left++] = laid;
@@ -403,38 +471,6 @@ static bool has_too_many_copies(const struct patch *patch)
     return count >= MANY_COPIES || (count >= FEW_COPIES && patch->copied / LAYERS > patch->bytes);
 }
 
-/* Whether two results are like one that is longer along an axis: `higher` begins `away` bytes behind `lower`. Sets the stride
- * of that one. */
-static bool is_longer_along(unsigned axis, const struct patch_copy *lower, const struct patch_copy *higher, uint64_t away,
-                            uint64_t *stride)
-{
-    if (lower->maker != higher->maker || lower->dtype != higher->dtype)
-        return false;
-    for (unsigned i = 0; i < VIEW_RANK; i++) {
-        bool has_stride = lower->shape[i] > 1 && higher->shape[i] > 1;
-        if ((has_stride && lower->to_stride[i] != higher->to_stride[i]) || (i != axis && lower->shape[i] != higher->shape[i]))
-            return false;
-    }
-    *stride = (lower->shape[axis] > 1 ? lower : higher)->to_stride[axis];
-    return away && away == lower->shape[axis] * *stride * dtype_bytes[lower->dtype];
-}
-
-/* Adds the elements of another result to one, if both together are like one that is longer along some axis. */
-static bool lengthen(struct laid *laid, const struct laid *by)
-{
-    bool rises = laid->at < by->at;
-    const struct laid *lower = rises ? laid : by, *higher = rises ? by : laid;
-    uint64_t stride;
-    for (unsigned axis = 0; axis < VIEW_RANK; axis++)
-        if (is_longer_along(axis, lower->copy, higher->copy, higher->at - lower->at, &stride)) {
-            laid->at = lower->at;
-            laid->copy->shape[axis] += by->copy->shape[axis];
-            laid->copy->to_stride[axis] = stride;
-            return true;
-        }
-    return false;
-}
-
 static struct view laid_view(const struct laid *laid)
 {
     struct view to, from;
@@ -443,68 +479,99 @@ static struct view laid_view(const struct laid *laid)
     return to;
 }
 
-/* Whether a result may be laid behind all copies that follow it: none hides an element of it, or they are of its maker too. */
+/* Whether two copies are of one source; results, if there are very many. */
+static bool is_of_one_source(const struct patch_copy *a, const struct patch_copy *b)
+{
+    if (a->several || b->several || a->tag != b->tag)
+        return false;
+    return tag_kind(a->tag) == PIECE_stored || (a->source.any == b->source.any && (!copy_maker(a) || results > MANY_RESULTS));
+}
+
+/* Whether two copies of one source are like one that is longer along an axis. It does not matter which element of a result
+ * comes where. */
+static bool is_longer_along(uint32_t axis, const struct laid *lower, const struct laid *higher)
+{
+    const struct patch_copy *a = lower->copy, *b = higher->copy;
+    bool copies = !copy_maker(a);
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++) {
+        bool steps = a->axis[i].elements > 1 && b->axis[i].elements > 1;
+        if (steps && a->axis[i].to_stride != b->axis[i].to_stride)
+            return false;
+        if (steps && copies && a->axis[i].from_stride != b->axis[i].from_stride)
+            return false;
+        if (i != axis && a->axis[i].elements != b->axis[i].elements)
+            return false;
+    }
+    const struct patch_copy *along = a->axis[axis].elements > 1 ? a : b;
+    uint64_t bytes = a->axis[axis].elements * dtype_bytes[a->dtype], away = higher->at - lower->at;
+    return away && away == bytes * along->axis[axis].to_stride
+           && (!copies || b->from - a->from == bytes * along->axis[axis].from_stride);
+}
+
+/* Adds the elements of another copy of its source to one, if both together are like one that is longer along some axis. */
+static bool lengthen(struct laid *laid, const struct laid *by)
+{
+    bool rises = laid->at < by->at;
+    const struct laid lower = rises ? *laid : *by, higher = rises ? *by : *laid;
+    struct patch_copy *copy = laid->copy;
+    for (uint32_t axis = 0; axis < copy->rank; axis++) {
+        if (!is_longer_along(axis, &lower, &higher))
+            continue;
+        const struct patch_copy *along = copy->axis[axis].elements > 1 ? copy : by->copy;
+        copy->axis[axis].to_stride = along->axis[axis].to_stride;
+        copy->axis[axis].from_stride = along->axis[axis].from_stride;
+        copy->axis[axis].elements += by->copy->axis[axis].elements;
+        copy->from = lower.copy->from;
+        laid->at = lower.at;
+        return true;
+    }
+    return false;
+}
+
+/* Whether a copy may be laid behind all that follow it: they hide no element of it, unless they are results of its maker. */
 static bool can_be_last(const struct patch *patch, size_t which)
 {
     const struct laid *laid = &patch->copies.at[which];
+    const struct maker *maker = copy_maker(laid->copy);
     struct view view = laid_view(laid);
     for (size_t i = which + 1; i < patch->copies.count; i++) {
         struct view later = laid_view(&patch->copies.at[i]);
-        if (patch->copies.at[i].copy->maker != laid->copy->maker && view_overlap(&view, &later))
+        if ((!maker || copy_maker(patch->copies.at[i].copy) != maker) && view_overlap(&view, &later))
             return false;
     }
     return true;
 }
 
-/* Takes the results that continue a new one out of the last copies, into the new one. */
-static __attribute__((cold, noinline)) void take_neighbours(struct patch *patch, struct laid *laid)
+/* Takes what continues a new copy out of the last ones, into the new one. */
+static void take_neighbours(struct patch *patch, struct laid *laid)
 {
     enum { NEAR = 4 };
-    for (size_t i = patch->copies.count; results > MANY_RESULTS && i > 0 && i + NEAR > patch->copies.count;) {
+    for (size_t i = patch->copies.count; i > 0 && i + NEAR > patch->copies.count;) {
         struct laid *one = &patch->copies.at[--i];
-        if (one->copy->maker != laid->copy->maker || !can_be_last(patch, i) || !lengthen(laid, one))
+        if (!is_of_one_source(laid->copy, one->copy) || !can_be_last(patch, i) || !lengthen(laid, one))
             continue;
         patch->copied -= copy_bytes(one->copy);
-        copy_drop(one->copy);
+        laid_drop(one);
         memmove(one, one + 1, (--patch->copies.count - i) * sizeof *one);
         i = patch->copies.count;
     }
 }
 
-/* The result that a map holds and nothing else, or NULL. */
-static const struct piece *only_result(const struct interval_map *map, uint64_t bytes)
-{
-    const struct piece *piece = (const struct piece *)map->root;
-    bool only = piece && piece_kind(piece) == PIECE_result && piece->interval.begin == 0 && piece->interval.end == bytes;
-    return only ? piece : NULL;
-}
-
-void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
+void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, uint64_t from, const struct interval_map *source,
                uint64_t offset, uint64_t bytes)
 {
-    struct patch_copy *copy = pool_reuse(&copies, sizeof *copy);
-    struct interval_map copied = PIECES;
-    interval_copy(&copied, 0, source, offset, bytes);
-    const struct piece *result = only_result(&copied, bytes);
-    *copy = (struct patch_copy){.dtype = to->dtype};
-    memcpy(copy->shape, to->shape, sizeof copy->shape);
-    memcpy(copy->to_stride, to->stride, sizeof copy->to_stride);
-    struct laid laid = {copy, to->offset};
+    if (copy_maker(copy))
+        copy->from = from;
+    else
+        copy_set_source(copy, source, offset, bytes, from);
     remove_hidden(patch, to);
     if (has_too_many_copies(patch))
         patch_apply(patch);
-    if (result) {
-        copy->maker = result->maker;
-        copy->from_offset = result->offset;
-        interval_clear(&copied);
-        results++;
-        take_neighbours(patch, &laid);
-    } else {
-        memcpy(copy->from_stride, from->stride, sizeof copy->from_stride);
-        copy->from_offset = from->offset - offset;
-        copy->source = copied.root;
-        deepen(patch, &copied);
-    }
+    struct laid laid = {copy, to->offset};
+    deepen_by_copy(patch, copy);
+    take_neighbours(patch, &laid);
     lay(patch, copy, laid.at);
     if (patch->depth > DEEPEST)
         patch_apply(patch);
@@ -519,14 +586,14 @@ __attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pen
     struct view view[FEW];
     for (size_t i = 0; i < count; i++) {
         view[i] = laid_view(&patch->copies.at[i]);
-        if (!patch->copies.at[i].copy->maker)
+        if (!copy_maker(patch->copies.at[i].copy))
             return false;
         for (size_t j = 0; j < i; j++)
             if (view_overlap(&view[i], &view[j]))
                 return false;
     }
     const struct patch_copy *first = patch->copies.at[0].copy;
-    *result = (struct pending){first->maker, first->from_offset, 0};
+    *result = (struct pending){first->source.maker, first->from, 0};
     return true;
 }
 
@@ -542,11 +609,11 @@ static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes,
     else if (kind == PIECE_stored)
         store_read(number, offset, bytes, to);
     else if (kind == PIECE_filled)
-        fill_read(&piece->filled->fill, number == NO_SHARD ? NULL : &piece->filled->fill.tensor->shard[number],
+        fill_read(&piece->source.filled->fill, number == NO_SHARD ? NULL : &piece->source.filled->fill.tensor->shard[number],
                   offset, bytes, to);
     else if (kind == PIECE_patched) {
-        patch_apply(piece->patch);
-        pieces_read(&piece->patch->map, offset, bytes, to);
+        patch_apply(piece->source.patch);
+        pieces_read(&piece->source.patch->map, offset, bytes, to);
     }
 }
 
@@ -569,12 +636,12 @@ const void *pieces_given(const struct interval_map *map, uint64_t offset, uint64
 {
     const struct piece *piece = (const struct piece *)interval_find(map, offset);
     if (!piece || piece->interval.begin > offset || piece->interval.end < offset + bytes || piece_kind(piece) != PIECE_filled
-        || piece_number(piece) != NO_SHARD || piece->filled->fill.kind != KB_GIVEN)
+        || piece_number(piece) != NO_SHARD || piece->source.filled->fill.kind != KB_GIVEN)
         return NULL;
-    const char *given = (const char *)piece->filled->fill.given + piece->offset + (offset - piece->interval.begin);
+    const char *given = (const char *)piece->source.filled->fill.given + piece->offset + (offset - piece->interval.begin);
     if ((uintptr_t)given % _Alignof(max_align_t))
         return NULL;
-    *filled = piece->filled;
+    *filled = piece->source.filled;
     (*filled)->holders++;
     return given;
 }
@@ -600,14 +667,14 @@ bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t by
         return false;
     piece_for(map, piece, offset, end) {
         uint64_t from = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
-        *first = (struct pending){piece->maker, piece->offset, from};
+        *first = (struct pending){piece->source.maker, piece->offset, from};
         if (piece_kind(piece) == PIECE_result)
             return true;
         if (piece_kind(piece) != PIECE_patched)
             continue;
         uint64_t within = piece->offset + (from - piece->interval.begin);
-        patch_apply(piece->patch);
-        if (!pieces_pending(&piece->patch->map, within, last - from, first))
+        patch_apply(piece->source.patch);
+        if (!pieces_pending(&piece->source.patch->map, within, last - from, first))
             continue;
         first->at = from + (first->at - within);
         return true;
@@ -619,7 +686,8 @@ void pieces_reset(void)
 {
     pool_release(&pieces.pool);
     pool_release(&patches);
-    pool_release(&copies);
+    for (uint32_t i = 0; i < VIEW_RANK; i++)
+        pool_release(&copies[i]);
     pool_release(&maker_pool);
     memset(makers, 0, sizeof makers);
 }

@@ -12,6 +12,7 @@
 #include "fill.h"
 
 struct patch;
+struct patch_copy;
 struct view;
 
 enum piece_kind {
@@ -50,16 +51,20 @@ struct pending {
  * continue one another. */
 enum { PIECE_KIND_BITS = 2, NO_SHARD = UINT32_MAX >> PIECE_KIND_BITS };
 
+union origin {
+    const void *any;
+    struct filled *filled;
+    const struct maker *maker;
+    struct patch *patch;
+    struct interval *several;                           /* of a copy: the root of a map of pieces */
+};
+
 /* A line of the host's caches: there are many. */
 struct piece {
     struct interval interval;                           /* its tag: kind and number, below */
     uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor) or patch;
                                                            of a result: the operation's number in data order */
-    union {
-        struct filled *filled;
-        const struct maker *maker;
-        struct patch *patch;
-    };
+    union origin source;
 };
 
 _Static_assert(sizeof(struct piece) <= 64, "it is a line");
@@ -70,9 +75,14 @@ static inline uint32_t piece_tag(enum piece_kind kind, uint32_t number)
     return number << PIECE_KIND_BITS | kind;
 }
 
+static inline enum piece_kind tag_kind(uint32_t tag)
+{
+    return tag & ((1 << PIECE_KIND_BITS) - 1);
+}
+
 static inline enum piece_kind piece_kind(const struct piece *piece)
 {
-    return piece->interval.tag & ((1 << PIECE_KIND_BITS) - 1);
+    return tag_kind(piece->interval.tag);
 }
 
 static inline uint32_t piece_number(const struct piece *piece)
@@ -105,6 +115,20 @@ bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t by
 /* Frees all sources, makers and the free lists of pieces; all maps have been cleared. */
 void pieces_reset(void);
 
+/* ---- how strided elements are copied */
+
+/* How the elements of a view get those of another one of the same shape, or are a maker's result: without where both are. It
+ * has one holder. */
+struct patch_copy *copy_new(const struct view *to, const struct view *from, const struct maker *maker);
+
+void copy_drop(struct patch_copy *copy);
+
+/* NULL: it is not a result. */
+const struct maker *copy_maker(const struct patch_copy *copy);
+
+/* Sets both views, with offsets of 0. */
+void copy_views(const struct patch_copy *copy, struct view *to, struct view *from);
+
 /* ---- patches: strided elements laid over the bytes of a range
  *
  * A strided copy or result of many short runs would be many pieces. It is kept as one copy, over what the range held
@@ -125,9 +149,9 @@ bool patch_is_single(const struct patch *patch);
  * the first. */
 bool patch_is_result(const struct patch *patch, struct pending *result);
 
-/* Lays a copy over a patch: `to` is relative to the patch, and `from` to the map that holds its source, from whose
- * `offset` on `bytes` bytes hold all of it. */
-void patch_add(struct patch *patch, const struct view *to, const struct view *from, const struct interval_map *source,
+/* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. Its first element is at `from`
+ * in the map `source`, from whose `offset` on `bytes` bytes hold all of it; of a result, `from` is the operation. */
+void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, uint64_t from, const struct interval_map *source,
                uint64_t offset, uint64_t bytes);
 
 #endif
