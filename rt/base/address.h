@@ -18,9 +18,10 @@ enum { OFFSET_BITS = 36 };
 /* A range of a memory. `number` is that of the HBM slice, of the TCM's PE or of the sram's cube; it and `cube` count over
  * the machine. */
 struct range {
-    enum space space;
-    uint32_t memory, number, sip, cube;
     uint64_t offset, bytes;
+    enum space space;
+    uint32_t memory, number;
+    uint16_t sip, cube;
 };
 
 /* Bytes at consecutive addresses. */

@@ -7,7 +7,7 @@
 
 enum { CHUNK_BYTES = 1 << 15 };
 
-/* Lines of the host's caches: objects that are longer begin with one, unless that adds more than half of their size. */
+/* Lines of the host's caches: objects that are longer begin with one, unless that adds more than an eighth of their size. */
 enum { LINE_BYTES = 64 };
 
 struct pool_chunk {
@@ -32,7 +32,7 @@ static void chunk_add(struct pool *pool, size_t stride)
 void *pool_take_new(struct pool *pool, size_t size)
 {
     size_t fewest = _Alignof(max_align_t), lines = (size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    size_t stride = size > LINE_BYTES && lines - size <= size / 2 ? lines : (size + fewest - 1) / fewest * fewest;
+    size_t stride = size > LINE_BYTES && lines - size <= size / 8 ? lines : (size + fewest - 1) / fewest * fewest;
     assert(size && (!pool->size || pool->size == size));
     pool->size = size;
     if (pool->next == pool->end)

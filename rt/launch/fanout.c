@@ -106,12 +106,14 @@ static void data_arrived(struct data_message *data, uint64_t head_ps, uint64_t d
     data_deliver(data, delivered_ps, container_of(data, struct leg, data)->delivered);
 }
 
+static const struct data_kind leg_kind = {.arrived = data_arrived};
+
 static void leg_send(struct leg *leg, struct route *route, bool payload, void (*delivered)(struct message *))
 {
     leg->delivered = delivered;
     if (payload)
         data_send(&leg->data, route, payload_of(product(leg->fanout->leaf_bytes, leg->end - leg->first)), now_ps, 0,
-                  data_arrived);
+                  &leg_kind);
     else
         control_send(&leg->data.message, route, now_ps, delivered);
 }

@@ -83,6 +83,8 @@ static void response_arrived(struct data_message *data, uint64_t head_ps, uint64
     data_deliver(data, delivered_ps, leaf_answered);
 }
 
+static const struct data_kind response = {.arrived = response_arrived};
+
 static void read_reached(struct message *message)
 {
     struct leg *leg = leg_of(message);
@@ -91,7 +93,7 @@ static void read_reached(struct message *message)
     delivery_settle(&kb_nodes[message->route->to_rank], &message->event);
     struct served served = memory_read(range, payload, now_ps);
     data_send(&leg->data, route_answer(message->route), payload, served.first_ps, served.last_ps - served.first_ps,
-              response_arrived);
+              &response);
 }
 
 static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
@@ -101,6 +103,8 @@ static void write_arrived(struct data_message *data, uint64_t head_ps, uint64_t 
     control_send(&data->message, route_back(data->message.route), done_ps, leaf_answered);
 }
 
+static const struct data_kind written = {.arrived = write_arrived};
+
 static void memory_dispatch(struct leg *cube)
 {
     struct memory_request *request = request_of(cube);
@@ -109,7 +113,7 @@ static void memory_dispatch(struct leg *cube)
         leg->way.to = range_place(&request->leaves[i].range);
         struct route *route = route_of(leg->way);
         if (request->writes)
-            data_send(&leg->data, route, payload_of(request->bytes), now_ps, 0, write_arrived);
+            data_send(&leg->data, route, payload_of(request->bytes), now_ps, 0, &written);
         else
             control_send(&leg->data.message, route, now_ps, read_reached);
     }

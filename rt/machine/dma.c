@@ -117,7 +117,8 @@ static void read_settle(struct data_message *data, const struct event *by)
     data_deliver(data, delivered_ps, read_delivered);
 }
 
-const struct receiver reader = {read_delivered, read_take, read_settle};
+const struct data_kind reader = {.delivered = read_delivered, .take = read_take, .settle = read_settle};
+static const struct data_kind eventual_reader = {.arrived = read_arrived};      /* no delivery ahead of time */
 
 /* Of a DMA of several runs, only the last one left may be answered ahead of time: its token knows no other. */
 void read_requested(struct message *message)
@@ -131,7 +132,7 @@ void read_requested(struct message *message)
     if (transfer->token->transfer == transfer && transfer->token->parts == 1)
         data_answer(data, route, data->payload, &served, &reader);
     else
-        data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrived);
+        data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, &eventual_reader);
 }
 
 /* ---- writes */
@@ -163,10 +164,13 @@ static bool sram_write_arrives(struct data_message *data, uint64_t head_ps, uint
     return true;
 }
 
+static const struct data_kind writer = {.arrived = write_arrived};
+static const struct data_kind sram_writer = {.arrived = write_arrived, .arrives = sram_write_arrives};
+
 /* Takes away what such a write is counted for beyond now (count: -1), or adds it again (1). */
 static void write_count_ahead(const struct data_message *data, int count)
 {
-    if (data->ahead_ps <= now_ps || !data->arrives || !step_is_last(data->step[-1]))
+    if (data->ahead_ps <= now_ps || !data->kind->arrives || !step_is_last(data->step[-1]))
         return;
     stats.write_bytes[SPACE_SRAM] += count * data->payload->bytes;
     stats.write_busy_ps[SPACE_SRAM] += count * data->payload->sram_write_ps;
@@ -242,7 +246,7 @@ static void run_start(const struct dma *dma, const struct range *range, uint64_t
     if (dma->reads)
         control_send(&transfer->data.message, route, leave_ps, read_requested);
     else
-        data_send(&transfer->data, route, payload, leave_ps, 0, write_arrived);
+        data_send(&transfer->data, route, payload, leave_ps, 0, &writer);
 }
 
 /* When the runs may leave: what is written, when the TCM has supplied all of it and the addresses are translated. */
@@ -276,8 +280,8 @@ static void block_start(struct token *token, struct operand *operand)
     token->end_ps = 0;
     if (token->stage->kind == STAGE_DMA_WRITE)
         data_write(&transfer->data, operand->route, operand->payload,
-                   tcm_read(token->command->pe, now_ps, operand->payload), write_arrived,
-                   transfer->range.space == SPACE_SRAM && !kb_has_model[NODE_sram] ? sram_write_arrives : NULL);
+                   tcm_read(token->command->pe, now_ps, operand->payload),
+                   transfer->range.space == SPACE_SRAM && !kb_has_model[NODE_sram] ? &sram_writer : &writer);
     else if (!near_read_start(transfer, &operand->near))
         control_send(&transfer->data.message, operand->route, now_ps, read_requested);
 }

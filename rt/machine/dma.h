@@ -45,9 +45,9 @@ static inline struct token *transfer_end(struct transfer *transfer)
 /* Sets the transfer's range to that of its token's tile, which has been replaced by another one of the same size. */
 void transfer_move(struct transfer *transfer);
 
-/* The request of a read has reached its memory; who gets the response. */
+/* The request of a read has reached its memory; what its response is. */
 void read_requested(struct message *message);
-extern const struct receiver reader;
+extern const struct data_kind reader;
 
 /* Ends the service of a read whose delivery was made ahead of time. */
 void read_end(struct token *token);

@@ -65,6 +65,8 @@ static bool are_held_back(const struct dma_requests *requests)
 static void read_reaches(struct message *message);
 static void write_arrives(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
 
+static const struct data_kind written = {.arrived = write_arrives};
+
 static void request_send(struct dma_requests *requests, const struct range *range, uint64_t leave_ps)
 {
     struct dma_request *request = pool_reuse(&pool, sizeof *request);
@@ -80,7 +82,7 @@ static void request_send(struct dma_requests *requests, const struct range *rang
     if (reads(requests))
         control_send(&transfer->data.message, route, leave_ps, read_reaches);
     else
-        data_send(&transfer->data, route, transfer->data.payload, leave_ps, 0, write_arrives);
+        data_send(&transfer->data, route, transfer->data.payload, leave_ps, 0, &written);
 }
 
 /* The next request, of the run whose turn it is. */
@@ -145,6 +147,8 @@ static void read_arrives(struct data_message *data, uint64_t head_ps, uint64_t d
     data_deliver(data, delivered_ps, read_delivered);
 }
 
+static const struct data_kind read = {.arrived = read_arrives};
+
 static void read_reaches(struct message *message)
 {
     struct transfer *transfer = &request_of(message)->transfer;
@@ -153,7 +157,7 @@ static void read_reaches(struct message *message)
     delivery_settle(route->from, &message->event);
     struct served served = memory_read(&transfer->range, data->payload, now_ps);
     observe_memory_served(transfer);
-    data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, read_arrives);
+    data_send(data, route, data->payload, served.first_ps, served.last_ps - served.first_ps, &read);
 }
 
 static void write_acknowledged(struct message *message)

@@ -418,7 +418,7 @@ static inline bool arrives_ahead(struct data_message *data, const struct link_ta
     data->ahead_ps = arrival_ps;
     event_count++;
     uint64_t delivered_ps = time_after(node->free_ps, data->tail_ps);
-    if (data->receiver->take(data, delivered_ps)) {
+    if (data->kind->take(data, delivered_ps)) {
         node->taken = data;
         event_count++;
     } else {
@@ -434,10 +434,10 @@ static inline bool write_arrives_ahead(struct data_message *data, const struct l
                             | MOMENT_BIT(MOMENT_event_set_due) | MOMENT_BIT(MOMENT_control_sent)
                             | MOMENT_BIT(MOMENT_memory_served);
     struct fabric_node *node = target_node(target);
-    if (!data->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
+    if (!data->kind->arrives || node->arriving || node->free_ps > arrival_ps || is_any_observed(events))
         return false;
     uint64_t head_ps = time_after(arrival_ps, target->overhead_ps);
-    if (!data->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
+    if (!data->kind->arrives(data, head_ps, time_after(head_ps, data->tail_ps)))
         return false;
     node->free_ps = head_ps;
     data->ahead_ps = arrival_ps;
@@ -449,7 +449,7 @@ __attribute__((noinline)) void delivery_settle_taken(struct fabric_node *node, c
 {
     for (struct data_message *data; (data = node->taken);) {    /* one that was put off may then be delivered ahead of time */
         node->taken = NULL;
-        data->receiver->settle(data, by);
+        data->kind->settle(data, by);
     }
 }
 
@@ -459,7 +459,7 @@ static __attribute__((noinline)) void last_link_taken(struct data_message *data,
 {
     struct fabric_node *node = target_node(target);
     delivery_settle(node, NULL);                        /* what comes now may use what that delivery has reserved */
-    if (!watched && (data->receiver ? arrives_ahead(data, target, arrival_ps) : write_arrives_ahead(data, target, arrival_ps)))
+    if (!watched && (data->kind->take ? arrives_ahead(data, target, arrival_ps) : write_arrives_ahead(data, target, arrival_ps)))
         return;
     node->arriving++;
     head_ends_at(data, target, arrival_ps, data_ends);
@@ -582,7 +582,7 @@ static inline uint64_t data_hop_made(struct data_message *data, uint64_t head_ps
 {
     if (watched && link_queues && kb_fabric_models[place_kind(rank_place(data_rank(data)))].choose) {
         /* Only pe_dma, which has no such model, needs to know when its link is free. */
-        assert(!data->left || data_taken(data));
+        assert(!data->kind->left || data_taken(data));
         link_ask(data, head_ps);
         return 0;
     }
@@ -605,8 +605,8 @@ static inline uint64_t data_hop(struct data_message *data, uint64_t head_ps, voi
 static void data_leave(struct data_message *data)
 {
     uint64_t free_ps = data_hop(data, now_ps, data_arrives, is_observed_or_modelled(MOMENT_reserved));
-    if (data->left)
-        data->left(data, free_ps);
+    if (data->kind->left)
+        data->kind->left(data, free_ps);
 }
 
 static void data_leaves(struct event *event)
@@ -688,14 +688,15 @@ static void data_ends(struct event *event)
     head_node(data)->arriving--;
     if (watched)
         observe_data_arrived(data, head_ps, delivered_ps);
-    if (data->receiver)
-        data_deliver(data, delivered_ps, data->receiver->delivered);
+    if (data->kind->take)
+        data_deliver(data, delivered_ps, data->kind->delivered);
     else
-        data->arrived(data, head_ps, delivered_ps);
+        data->kind->arrived(data, head_ps, delivered_ps);
 }
 
 /* Makes a message that is about to leave the start of its route, the steps of which are listed. */
-static inline void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps)
+static inline void data_make(struct data_message *data, struct route *route, const struct payload *payload, uint64_t stream_ps,
+                             const struct data_kind *kind)
 {
     message_number(&data->message, route);
     data->message.event.order = route->from_rank;       /* the part that all events of the head have */
@@ -704,7 +705,7 @@ static inline void data_make(struct data_message *data, struct route *route, con
     uint64_t drain_ps = data_drain_ps(data);
     data->tail_ps = stream_ps > drain_ps ? stream_ps : drain_ps;
     data->ahead_ps = 0;
-    data->arrives = NULL;
+    data->kind = kind;
 }
 
 /* Has an event, `leaves`, have the message leave, unless it leaves now. Returns whether it does. */
@@ -727,23 +728,20 @@ static __attribute__((noinline)) void data_leave_at(struct data_message *data, u
 
 /* The same for the first message on a route. Calls in place of jumps would make every message save registers. */
 static __attribute__((cold, noinline)) void first_send(struct data_message *data, struct route *route, const struct payload *payload,
-                                                       uint64_t leave_ps, uint64_t stream_ps,
-                                                       void (*arrived)(struct data_message *, uint64_t, uint64_t))
+                                                       uint64_t leave_ps, uint64_t stream_ps, const struct data_kind *kind)
 {
     route_list_steps(route);
-    data_send(data, route, payload, leave_ps, stream_ps, arrived);
+    data_send(data, route, payload, leave_ps, stream_ps, kind);
 }
 
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-               uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t))
+               uint64_t stream_ps, const struct data_kind *kind)
 {
     if (__builtin_expect(!route->length, 0)) {
-        first_send(data, route, payload, leave_ps, stream_ps, arrived);
+        first_send(data, route, payload, leave_ps, stream_ps, kind);
         return;
     }
-    data_make(data, route, payload, stream_ps);
-    data->receiver = NULL;
-    data->arrived = arrived;
+    data_make(data, route, payload, stream_ps, kind);
     data_leave_at(data, leave_ps);
 }
 
@@ -764,11 +762,10 @@ static inline void data_leave_in_order(struct data_message *data, uint64_t leave
 }
 
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
-                 const struct receiver *receiver)
+                 const struct data_kind *kind)
 {
-    data_make(data, route, payload, served->last_ps - served->first_ps);
-    data->receiver = receiver;
-    data->message.delivered = receiver->delivered;
+    data_make(data, route, payload, served->last_ps - served->first_ps, kind);
+    data->message.delivered = kind->delivered;
     if (served->in_order)
         data_leave_in_order(data, served->first_ps);
     else
@@ -776,25 +773,21 @@ void data_answer(struct data_message *data, struct route *route, const struct pa
 }
 
 static __attribute__((cold, noinline)) void first_write(struct data_message *data, struct route *route, const struct payload *payload,
-                                                        uint64_t leave_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t),
-                                                        bool (*arrives)(struct data_message *, uint64_t, uint64_t))
+                                                        uint64_t leave_ps, const struct data_kind *kind)
 {
     route_list_steps(route);
-    data_write(data, route, payload, leave_ps, arrived, arrives);
+    data_write(data, route, payload, leave_ps, kind);
 }
 
 /* What a TCM has read leaves in that order, since it has one channel for reads; a translation only delays it. */
 void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-                void (*arrived)(struct data_message *, uint64_t, uint64_t), bool (*arrives)(struct data_message *, uint64_t, uint64_t))
+                const struct data_kind *kind)
 {
     if (__builtin_expect(!route->length, 0)) {
-        first_write(data, route, payload, leave_ps, arrived, arrives);
+        first_write(data, route, payload, leave_ps, kind);
         return;
     }
-    data_make(data, route, payload, 0);
-    data->receiver = NULL;
-    data->arrived = arrived;
-    data->arrives = arrives;
+    data_make(data, route, payload, 0, kind);
     data_leave_in_order(data, leave_ps);
 }
 
@@ -833,10 +826,7 @@ static void branch_begin(struct branch *branch, const struct branch *from)
     data->tail_ps = data_drain_ps(data);
     data->step = data->message.route->steps + data_taken(head);
     data->ahead_ps = 0;
-    data->receiver = NULL;
-    data->arrived = head->arrived;
-    data->arrives = NULL;
-    data->left = NULL;
+    data->kind = head->kind;
 }
 
 /* Divides a head among the links over which its ends are reached from its node. Returns the number of heads. */
@@ -890,7 +880,7 @@ static void branches_arrive(struct event *event)
 
 static void branches_leave(struct branch *head)
 {
-    head->data.left(&head->data, branch_hop(head, now_ps, is_observed_or_modelled(MOMENT_reserved)));
+    head->data.kind->left(&head->data, branch_hop(head, now_ps, is_observed_or_modelled(MOMENT_reserved)));
 }
 
 static void branches_leave_late(struct event *event)
@@ -900,13 +890,10 @@ static void branches_leave_late(struct event *event)
     branches_leave(container_of(data, struct branch, data));
 }
 
-void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps,
-                   void (*arrived)(struct data_message *, uint64_t, uint64_t))
+void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps, const struct data_kind *kind)
 {
     struct data_message *data = &first->data;
-    data_make(data, data->message.route, payload, 0);
-    data->receiver = NULL;
-    data->arrived = arrived;
+    data_make(data, data->message.route, payload, 0, kind);
     first->ends = 1;
     for (const struct branch *branch = first->next; branch; branch = branch->next) {
         assert(branch->shared > 0);

@@ -165,8 +165,17 @@ struct served {
     bool in_order;                                      /* the first bytes of any later read come later */
 };
 
-/* Who gets what a memory has read. */
-struct receiver {
+/* What data do at the ends of their way: what a memory has read (data_answer) has the last three functions, other data the
+ * first one and perhaps the next two. */
+struct data_kind {
+    /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
+     * delivered_ps. */
+    void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
+    /* Does the same ahead of time, if it is known when the head comes to the node. Returns false if an event has to do that.
+     * NULL: it has. */
+    bool (*arrives)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
+    /* Called when the head takes the first link, which is free again at link_free_ps; may be NULL. */
+    void (*left)(struct data_message *data, uint64_t link_free_ps);
     void (*delivered)(struct message *message);         /* as an event, when all of it is there */
     /* Takes the delivery ahead of time, which is due at delivered_ps. Returns false if an event has to do that. */
     bool (*take)(struct data_message *data, uint64_t delivered_ps);
@@ -183,20 +192,12 @@ struct data_message {
     const struct step *step;                            /* the next one of the route */
     uint64_t ahead_ps;                                  /* when the last step that was made ahead of time is due; UINT64_MAX:
                                                            all of its way is put off (near_read.h) */
-    const struct receiver *receiver;                    /* of what a memory has read; else NULL */
-    /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
-     * delivered_ps. Not for a receiver, which gets all bytes at once. */
-    void (*arrived)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
-    /* Does the same ahead of time, if it is known when the head comes to the node. Returns false if an event has to do that.
-     * NULL: it has. */
-    bool (*arrives)(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps);
-    /* Called when the head takes the first link, which is free again at link_free_ps; may be NULL. */
-    void (*left)(struct data_message *data, uint64_t link_free_ps);
+    const struct data_kind *kind;
 };
 
 /* Sends data that leave at leave_ps and that the source takes stream_ps to supply (0: it has them all). */
 void data_send(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-               uint64_t stream_ps, void (*arrived)(struct data_message *, uint64_t, uint64_t));
+               uint64_t stream_ps, const struct data_kind *kind);
 
 /* ---- a message to several ends */
 
@@ -213,10 +214,9 @@ struct branch {
                                                            its own first */
 };
 
-/* Sends data to the ends of a list of branches, whose routes differ behind their first link. The first has the function
+/* Sends data to the ends of a list of branches, whose routes differ behind their first link. The kind has the function
  * `left`. */
-void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps,
-                   void (*arrived)(struct data_message *, uint64_t, uint64_t));
+void branches_send(struct branch *first, const struct payload *payload, uint64_t leave_ps, const struct data_kind *kind);
 
 /* The bytes that the heads of divided messages have carried out of a node beyond those that came there. */
 uint64_t node_copied_bytes(uint32_t rank);
@@ -226,12 +226,12 @@ uint64_t node_copied_bytes(uint32_t rank);
 /* Sends what a memory has read to a pe_dma. The departure, the arrival and the delivery are made ahead of time where that
  * changes no time and nobody watches. */
 void data_answer(struct data_message *data, struct route *route, const struct payload *payload, const struct served *served,
-                 const struct receiver *receiver);
+                 const struct data_kind *kind);
 
 /* Sends data that a pe_dma has read from its TCM up to leave_ps, and that leave then. The departure is made ahead of time
- * likewise; so is the arrival, if `arrives` is not NULL. */
+ * likewise; so is the arrival, if the kind has the function `arrives`. */
 void data_write(struct data_message *data, struct route *route, const struct payload *payload, uint64_t leave_ps,
-                void (*arrived)(struct data_message *, uint64_t, uint64_t), bool (*arrives)(struct data_message *, uint64_t, uint64_t));
+                const struct data_kind *kind);
 
 /* Ends what was made ahead of time or put off at the node, if there is anything, so that the machine is in the same state as
  * without it. `by` is the event that meets it there, NULL: not the event of a message. */

@@ -573,14 +573,16 @@ static struct branch *branches_new(struct command *command)
     return first;
 }
 
+static const struct data_kind message_kind = {.arrived = message_arrived, .left = message_left};
+static const struct data_kind messages_kind = {.arrived = messages_arrived, .left = message_left};
+
 static __attribute__((noinline)) void multicast_send(struct token *token)
 {
     struct command *command = token->command;
     struct branch *first = branches_new(command);
     const struct payload *payload = payload_of(command->ask.bytes);
     container_of(first, struct ipcq_message, branch)->token = token;
-    first->data.left = message_left;
-    branches_send(first, payload, tcm_read(command->pe, now_ps, payload), messages_arrived);
+    branches_send(first, payload, tcm_read(command->pe, now_ps, payload), &messages_kind);
 }
 
 void ipcq_send(struct token *token)
@@ -594,10 +596,9 @@ void ipcq_send(struct token *token)
     struct ipcq_message *message = message_new(ring, command);
     const struct payload *payload = payload_of(message->bytes);
     message->token = token;
-    message->branch.data.left = message_left;
     if (!ring->data)
         ring_route(ring);
-    data_send(&message->branch.data, ring->data, payload, tcm_read(command->pe, now_ps, payload), 0, message_arrived);
+    data_send(&message->branch.data, ring->data, payload, tcm_read(command->pe, now_ps, payload), 0, &message_kind);
 }
 
 /* ---- who waits for whom */

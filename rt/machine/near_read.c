@@ -69,7 +69,7 @@ bool near_read_try(struct transfer *transfer, struct near_read *near)
     if (token->command->pe->tcm.write_free_ps > written_ps || end_ps == UINT64_MAX)
         return false;
     control_number(&data->message, near->way.hop[1].node);
-    data->receiver = &reader;
+    data->kind = &reader;
     data->ahead_ps = UINT64_MAX;
     near_way_mark(&near->way, data);
     service_until(token, STAGE_DMA_READ, end_ps);

@@ -500,7 +500,6 @@ static void scribble(struct command *command)
     for (int i = 0; i < MANY; i++) {
         memset(tokens[i], 0x11, sizeof *tokens[i]);
         memset(transfers[i], 0x11, sizeof *transfers[i]);
-        transfers[i]->data.left = NULL;                 /* of messages between PEs alone */
         token_free(tokens[i]);
         transfer_free(transfers[i]);
     }
