@@ -163,13 +163,20 @@ static void put_patch(const struct view *to, const struct strided *from)
     bool in_place = left && left == right && patch_is_single(left->source.patch) && !reads_itself;
     struct patch *patch = in_place ? left->source.patch : patch_new(hides_all ? &none : map, begin, end - begin);
     struct pending result;
+    if (in_place)
+        patch_hold(patch);
     patch_add(patch, from->copy, &within, from->first, from->map, from->first, from->bytes);
-    if (patch_is_result(patch, &result))
+    if (patch_is_result(patch, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
-    else if (!in_place)
+    } else {
+        const struct piece *before = begin ? whole_patch_at(map, begin - 1) : NULL, *behind = whole_patch_at(map, end);
+        if (before && before->interval.end == begin && patch_join(patch, before->source.patch, true))
+            begin = before->interval.begin;
+        if (behind && behind->interval.begin == end && patch_join(patch, behind->source.patch, false))
+            end = behind->interval.end;
         set(map, begin, end - begin, piece_tag(PIECE_patched, 0), (struct piece){.source.patch = patch});
-    if (!in_place)
-        patch_drop(patch);
+    }
+    patch_drop(patch);
 }
 
 static void put(const struct view *to, const struct strided *from)

@@ -21,7 +21,7 @@ void filled_drop(struct filled *filled)
     free(filled);
 }
 
-static void patch_hold(struct patch *patch);
+void patch_hold(struct patch *patch);
 
 /* Makers by a hash. */
 static struct made_by {
@@ -179,25 +179,6 @@ static uint64_t copy_bytes(const struct patch_copy *copy)
     return bytes;
 }
 
-/* Sets the source of a new copy: what a map holds from `offset` on, in which its first element is at `from`. */
-static void copy_set_source(struct patch_copy *copy, const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t from)
-{
-    const struct piece *piece = (const struct piece *)interval_find(map, offset);
-    copy->several = !piece || piece->interval.begin > offset || piece->interval.end < offset + bytes;
-    if (copy->several) {
-        struct interval_map several = PIECES;
-        interval_copy(&several, 0, map, offset, bytes);
-        copy->from = from - offset;
-        copy->source.several = several.root;
-        return;
-    }
-    bool is_result = piece_kind(piece) == PIECE_result;
-    copy->tag = piece->interval.tag;
-    copy->from = piece->offset + (is_result ? 0 : from - piece->interval.begin);
-    copy->source = piece->source;
-    source_hold(copy->tag, copy->source);
-}
-
 /* ---- patches */
 
 enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
@@ -217,7 +198,7 @@ struct patch {
 
 static struct pool patches;
 
-static void patch_hold(struct patch *patch)
+void patch_hold(struct patch *patch)
 {
     patch->holders++;
 }
@@ -297,6 +278,72 @@ static void make_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
     struct piece piece = {.interval = {.begin = begin, .end = begin + bytes, .tag = copy->tag},
                           .offset = copy->from + (copy_maker(copy) ? 0 : from), .source = copy->source};
     interval_set(making->map, &piece.interval);
+}
+
+/* The copy that covers a patch alone, or NULL. */
+static const struct laid *only_copy(const struct patch *patch)
+{
+    return patch->copies.count == 1 && patch->copied == patch->bytes ? patch->copies.at : NULL;
+}
+
+/* Makes a copy of a patch one of what that copies itself, if one copy covers it and each axis steps along one of that copy's. */
+static void look_through(struct patch_copy *copy, const struct patch *patch)
+{
+    const struct laid *only = only_copy(patch);
+    uint64_t size = dtype_bytes[copy->dtype], place = copy->from / size, from = 0, last[VIEW_RANK] = {0}, stride[VIEW_RANK] = {0};
+    if (!only || copy->from % size)
+        return;
+    const struct patch_copy *inner = only->copy;
+    if (inner->several || copy_maker(inner) || dtype_bytes[inner->dtype] != size)
+        return;
+    for (uint32_t d = 0; d < inner->rank; d++)
+        if (inner->axis[d].elements > 1) {
+            last[d] = place / inner->axis[d].to_stride % inner->axis[d].elements;
+            from += last[d] * inner->axis[d].from_stride;
+        }
+    for (uint32_t i = 0; i < copy->rank; i++) {
+        uint64_t steps = copy->axis[i].elements - 1, by = copy->axis[i].from_stride;
+        uint32_t d = 0;
+        if (steps == 0 || by == 0)
+            continue;
+        while (d < inner->rank && (inner->axis[d].elements == 1 || by % inner->axis[d].to_stride
+                                   || by / inner->axis[d].to_stride >= inner->axis[d].elements))
+            d++;
+        if (d == inner->rank)
+            return;
+        by /= inner->axis[d].to_stride;
+        last[d] += steps * by;
+        stride[i] = by * inner->axis[d].from_stride;
+    }
+    for (uint32_t d = 0; d < inner->rank; d++)
+        if (last[d] >= inner->axis[d].elements)
+            return;
+    for (uint32_t i = 0; i < copy->rank; i++)
+        copy->axis[i].from_stride = stride[i];
+    copy->tag = inner->tag;
+    copy->from = inner->from + from * size;
+    copy->source = inner->source;
+}
+
+/* Sets the source of a new copy: what a map holds from `offset` on, in which its first element is at `from`. */
+static void copy_set_source(struct patch_copy *copy, const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t from)
+{
+    const struct piece *piece = (const struct piece *)interval_find(map, offset);
+    copy->several = !piece || piece->interval.begin > offset || piece->interval.end < offset + bytes;
+    if (copy->several) {
+        struct interval_map several = PIECES;
+        interval_copy(&several, 0, map, offset, bytes);
+        copy->from = from - offset;
+        copy->source.several = several.root;
+        return;
+    }
+    bool is_result = piece_kind(piece) == PIECE_result;
+    copy->tag = piece->interval.tag;
+    copy->from = piece->offset + (is_result ? 0 : from - piece->interval.begin);
+    copy->source = piece->source;
+    if (piece_kind(piece) == PIECE_patched)
+        look_through(copy, piece->source.patch);
+    source_hold(copy->tag, copy->source);
 }
 
 /* Replaces the pieces of a map that are patches by what those hold. */
@@ -575,6 +622,20 @@ void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *
     lay(patch, copy, laid.at);
     if (patch->depth > DEEPEST)
         patch_apply(patch);
+}
+
+bool patch_join(struct patch *patch, const struct patch *other, bool before)
+{
+    const struct laid *mine = only_copy(patch), *others = only_copy(other);
+    if (!mine || !others || !is_of_one_source(mine->copy, others->copy))
+        return false;
+    struct laid laid = {mine->copy, before ? other->bytes : 0};
+    if (!lengthen(&laid, &(struct laid){others->copy, before ? 0 : patch->bytes}))
+        return false;
+    patch->bytes += other->bytes;
+    patch->copied = patch->bytes;
+    interval_clear(&patch->map);                        /* hidden */
+    return true;
 }
 
 __attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pending *result)

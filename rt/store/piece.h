@@ -138,12 +138,17 @@ void copy_views(const struct patch_copy *copy, struct view *to, struct view *fro
 /* A new patch of a range that holds what the map holds from `offset` on. It has one holder. */
 struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_t bytes);
 
+void patch_hold(struct patch *patch);
 void patch_drop(struct patch *patch);
 
 uint64_t patch_bytes(const struct patch *patch);
 
 /* Whether only one piece or caller names it: it may be added to. */
 bool patch_is_single(const struct patch *patch);
+
+/* Makes a patch to which a copy was just added hold what another one holds as well, directly before it or behind it, if one copy
+ * covers each and one can cover both. Returns whether it does. */
+bool patch_join(struct patch *patch, const struct patch *other, bool before);
 
 /* Whether all that a patch holds is a result, or some results where there are very many: sets the maker and the operation of
  * the first. */

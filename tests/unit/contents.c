@@ -162,16 +162,19 @@ static void compute(void)
     compute_elements(&to, 1 + below(MAKERS - 1));
 }
 
-/* A result or a copy of some rows and columns of a matrix, which often continue others along an axis, or hide parts of them. A
- * copy is of the same place in memory 0, or one that is as far from it as that of another copy, or has no such neighbour. */
+/* A result or a copy of some rows and columns of a matrix, which often continue others along an axis until they cover it, or
+ * hide parts of them. A copy is of the same place in memory 0 or 2 or one nearby, or of rows for columns. */
 static void set_window(void)
 {
-    enum { PITCH = 24, ROWS = 5, COLS = 4, GRID = 3 };
+    enum { PITCH = 12, ROWS = 5, COLS = 4, GRID = 3 };
     struct view to = {.memory = 1, .dtype = below(9) ? DTYPE_i16 : DTYPE_u8, .rank = 2, .shape = {ROWS, COLS, 1, 1}};
     uint64_t row = below(GRID) * ROWS, col = below(GRID) * COLS;
-    for (int axis = 0; axis < 2; axis++)
-        if (!below(4))
-            to.shape[axis] = 1 + below(6);
+    if (!below(4))
+        to.shape[1] = 1 + below(6);
+    if (!below(3)) {
+        to.shape[0] = 1 + below(ROWS);
+        row += below(2) ? ROWS - to.shape[0] : 0;
+    }
     to.stride[0] = below(9) ? PITCH : PITCH - 4;
     to.stride[1] = below(9) ? 1 : 2;
     for (int axis = 0; axis < 2; axis++)
@@ -183,11 +186,13 @@ static void set_window(void)
         return;
     }
     struct view from = to;
-    from.memory = 0;
-    if (!below(4))
+    from.memory = below(2) ? 0 : 2;
+    if (!below(6))
         from.offset += dtype_bytes[to.dtype];
-    if (!below(4))
+    if (!below(6))
         from.stride[0] -= below(PITCH / 2);
+    if (!below(3))
+        from.stride[0] = 1, from.stride[1] = PITCH;
     copy_elements(&to, &from);
 }
 
@@ -359,6 +364,84 @@ static void windows(const char *name)
         }
     }
     expect(good && look_everywhere(), name);
+}
+
+/* Without gaps, its axes in any order, which ends at SIZE at the latest. Returns the axis of the longest stride. */
+static uint32_t place_densely(struct view *view)
+{
+    uint64_t next = 1, first = below(view->rank);
+    uint32_t axis = 0;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        axis = (first + (below(2) ? i : view->rank - i)) % view->rank;
+        if (!view->stride[axis]) {
+            view->stride[axis] = next;
+            next *= view->shape[axis];
+        }
+    }
+    for (uint32_t i = 0; i < view->rank; i++)
+        if (!view->stride[i]) {
+            view->stride[axis = i] = next;
+            next *= view->shape[i];
+        }
+    view->offset = below(SIZE - view_span(view) + 1);
+    return axis;
+}
+
+/* Elements of memory 1, some of which lie in the steps of `like`, or nearly so. */
+static struct view part_of(const struct view *like)
+{
+    for (;;) {
+        struct view view = {.memory = 1, .dtype = below(6) ? like->dtype : DTYPE_u8, .rank = 1 + below(3), .shape = {1, 1, 1, 1}};
+        for (uint32_t i = 0; i < view.rank; i++) {
+            view.shape[i] = 1 + below(6);
+            view.stride[i] = like->stride[below(like->rank)] * (1 + below(2)) + !below(8);
+        }
+        view.offset = like->offset + below(like->shape[0] * like->shape[1]) * dtype_bytes[like->dtype] + !below(8);
+        if (view.offset + view_span(&view) <= SIZE)
+            return view;
+    }
+}
+
+/* Copies of copies that put elements in another order. The first are often side by side, and continue one another. */
+static void orders(void)
+{
+    struct view all = view_bytes(0, 0, SIZE), ones = view_bytes(1, 0, SIZE);
+    bool good = true;
+    memset(model, 0, sizeof model);
+    store_reset();
+    for (int round = 0; round < STEPS / 2 && good; round++) {
+        if (round % 8 == 0) {
+            fill_all();
+            copy_elements(&ones, &all);
+        }
+        struct view to = any_shape(), from = placed(&to, 0);
+        to.memory = 1;
+        uint32_t axis = place_densely(&to);
+        if (!below(4))
+            to = placed(&to, 1);
+        copy_elements(&to, &from);
+        for (int i = below(3); i > 0; i--) {
+            bool before = below(2);
+            uint64_t span = view_span(&to), away = from.stride[axis] * from.shape[axis] * dtype_bytes[to.dtype];
+            if (!below(6))
+                fill_all();
+            if (!below(4))
+                span -= to.stride[axis] * dtype_bytes[to.dtype];
+            to.offset += before ? -span : span;
+            from.offset += (before ? -away : away) + !below(8);
+            if (to.offset <= SIZE && to.offset + view_span(&to) <= SIZE && from.offset <= SIZE && from.offset + view_span(&from) <= SIZE)
+                copy_elements(&to, &from);
+        }
+        to.offset = to.offset + view_span(&to) <= SIZE && to.offset < SIZE ? to.offset : 0;
+        for (int i = 0; i < 3; i++) {
+            struct view part = part_of(&to), copy = placed(&part, 2);
+            copy_elements(&copy, &part);
+        }
+        if (!below(3))
+            for (uint64_t at = 0; at < SIZE && good; at += 10)
+                good = look(2, at, 10) && (below(4) || look(1, at, 10));
+    }
+    expect(good && look_everywhere(), "copies that order elements anew give what a byte at a time gives");
 }
 
 /* The same strided copies again and again, as a kernel's loop makes them. */
@@ -535,6 +618,7 @@ int main(void)
     random_steps(true, true, "they do over bytes of the store");
     random_steps(true, false, "they do over bytes of the store, unread");
     windows("windows of a matrix that hide parts of one another give what a byte at a time gives");
+    orders();
     loop();
     side_by_side();
     strips(false);
