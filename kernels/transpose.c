@@ -200,7 +200,7 @@ KB_KERNEL(transpose, struct transpose_args)
 /* ---- the bench */
 
 /* Chooses the size of blocks and groups. A block is all rows and columns that two PEs share, or is cut so that a buffer
- * holds it and a message has at least one row of it. A group has as many PEs as a buffer has room for, but leaves
+ * holds it, a message has at least one row of it, and a load or a store no more runs than a command may have. A group has as many PEs as a buffer has room for, but leaves
  * LEAST_STEPS steps to overlap. */
 static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
 {
@@ -208,8 +208,8 @@ static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element
     uint64_t room = needs_tcm_bytes() / (2 * BUFFERS) / 64 * 64;
     uint64_t most = kb_min(room / element_bytes, TRANSFERS_MAX / 2 * slot);
     uint64_t rows = block_longest(arg->m, p), cols = block_longest(arg->n, p);
-    arg->rows = kb_min(rows, slot);
-    arg->cols = cols;
+    arg->rows = kb_min(rows, kb_min(slot, TL_RUNS_MOST));
+    arg->cols = kb_min(cols, TL_RUNS_MOST);
     while (arg->rows * arg->cols > most && arg->rows * arg->cols > 1)
         *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = kb_ceil_div(kb_max(arg->rows, arg->cols), 2);
     bool cut = arg->rows < rows || arg->cols < cols;
