@@ -183,6 +183,9 @@ static uint64_t copy_bytes(const struct patch_copy *copy)
 
 enum { FEW_COPIES = 32, MANY_COPIES = 1024, LAYERS = 4, DEEPEST = 32 };
 
+/* A patch is taken apart as a whole: those that are larger together stay two. */
+enum { JOINED_MOST = 1 << 20 };
+
 struct laid {
     struct patch_copy *copy;
     uint64_t at;                                        /* in the patch */
@@ -627,7 +630,7 @@ void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *
 bool patch_join(struct patch *patch, const struct patch *other, bool before)
 {
     const struct laid *mine = only_copy(patch), *others = only_copy(other);
-    if (!mine || !others || !is_of_one_source(mine->copy, others->copy))
+    if (patch->bytes + other->bytes > JOINED_MOST || !mine || !others || !is_of_one_source(mine->copy, others->copy))
         return false;
     struct laid laid = {mine->copy, before ? other->bytes : 0};
     if (!lengthen(&laid, &(struct laid){others->copy, before ? 0 : patch->bytes}))
