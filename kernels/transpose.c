@@ -200,8 +200,8 @@ KB_KERNEL(transpose, struct transpose_args)
 /* ---- the bench */
 
 /* Chooses the size of blocks and groups. A block is all rows and columns that two PEs share, or is cut so that a buffer
- * holds it, a message has at least one row of it, and a load or a store no more runs than a command may have. A group has as many PEs as a buffer has room for, but leaves
- * LEAST_STEPS steps to overlap. */
+ * holds it, a message has at least one row of it, and a load or a store no more runs than a command may have. A group
+ * has as many PEs as a buffer has room for, but leaves LEAST_STEPS steps to overlap. */
 static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
 {
     uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / element_bytes, 1);

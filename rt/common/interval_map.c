@@ -349,7 +349,7 @@ void interval_add(struct interval_map *map, struct interval *interval)
     map->root = join(join(low, interval), high);
 }
 
-/* Numbers start again behind the greatest: of two in a map, less than half of all lie between them. */
+/* Numbers start again behind the greatest. Of two of one begin, fewer than 2^31 were added between them. */
 static bool is_before(const struct interval *a, const struct interval *b)
 {
     return a->begin != b->begin ? a->begin < b->begin : (int32_t)(a->tag - b->tag) < 0;

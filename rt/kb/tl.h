@@ -241,8 +241,8 @@ static inline struct tl_rows tl_rows_as_given(struct tl_rows rows)
     return rows;
 }
 
-/* A copy of a buffer's elements as they are now, row-major and dense, in its dtype. The copy lives until the kernel
- * ends. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was freed. PENDING_RESULT, with the operation and
+/* A buffer's elements as they are now, row-major and dense, in its dtype. They stay so until the kernel ends, and must not
+ * be written to: other PEs may be shown the same bytes. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was freed. PENDING_RESULT, with the operation and
  * its line: some bytes are the result of a compute, or a copy of such a result; or the load or receive that writes them
  * was not waited for. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)

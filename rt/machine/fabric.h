@@ -165,8 +165,8 @@ struct served {
     bool in_order;                                      /* the first bytes of any later read come later */
 };
 
-/* What data do at the ends of their way: what a memory has read (data_answer) has the last three functions, other data the
- * first one and perhaps the next two. */
+/* What data do at the ends of their way. Those of data_answer have the last three functions, others the first one and perhaps
+ * the next two; those of branches_send have `left`. */
 struct data_kind {
     /* Called when the head has arrived at the last node: that handles it until head_ps, all bytes are there at
      * delivered_ps. */

@@ -165,7 +165,7 @@ static void put_patch(const struct view *to, const struct strided *from)
     struct pending result;
     if (in_place)
         patch_hold(patch);
-    patch_add(patch, from->copy, &within, from->first, from->map, from->first, from->bytes);
+    patch_add(patch, from->copy, &within, from->map, from->first, from->bytes);
     if (patch_is_result(patch, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
     } else {

@@ -1,6 +1,7 @@
 /* piece.c: maps of pieces. */
 #include "piece.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@ void filled_drop(struct filled *filled)
     free(filled);
 }
 
-void patch_hold(struct patch *patch);
 
 /* Makers by a hash. */
 static struct made_by {
@@ -117,7 +117,7 @@ struct patch_copy {
     uint32_t tag;                                       /* of the piece; unless it copies several */
     uint8_t dtype, rank;
     bool several;                                       /* pieces, or none */
-    uint64_t from;                                      /* where its first element is: as a piece's offset; of several: in them */
+    uint64_t from;                                      /* where its first element is, as a piece's offset; of several: 0 */
     union origin source;
     struct {
         uint64_t elements, to_stride, from_stride;
@@ -283,7 +283,7 @@ static void make_run(uint64_t to, uint64_t from, uint64_t bytes, void *arg)
     interval_set(making->map, &piece.interval);
 }
 
-/* The copy that covers a patch alone, or NULL. */
+/* The copy that covers a patch alone, or NULL. No element of a copy lies over another one of it. */
 static const struct laid *only_copy(const struct patch *patch)
 {
     return patch->copies.count == 1 && patch->copied == patch->bytes ? patch->copies.at : NULL;
@@ -328,21 +328,20 @@ static void look_through(struct patch_copy *copy, const struct patch *patch)
     copy->source = inner->source;
 }
 
-/* Sets the source of a new copy: what a map holds from `offset` on, in which its first element is at `from`. */
-static void copy_set_source(struct patch_copy *copy, const struct interval_map *map, uint64_t offset, uint64_t bytes, uint64_t from)
+/* Sets the source of a new copy: what a map holds from its first element on, which is at `first`. */
+static void copy_set_source(struct patch_copy *copy, const struct interval_map *map, uint64_t first, uint64_t bytes)
 {
-    const struct piece *piece = (const struct piece *)interval_find(map, offset);
-    copy->several = !piece || piece->interval.begin > offset || piece->interval.end < offset + bytes;
+    const struct piece *piece = (const struct piece *)interval_find(map, first);
+    copy->several = !piece || piece->interval.begin > first || piece->interval.end < first + bytes;
     if (copy->several) {
         struct interval_map several = PIECES;
-        interval_copy(&several, 0, map, offset, bytes);
-        copy->from = from - offset;
+        interval_copy(&several, 0, map, first, bytes);
         copy->source.several = several.root;
         return;
     }
     bool is_result = piece_kind(piece) == PIECE_result;
     copy->tag = piece->interval.tag;
-    copy->from = piece->offset + (is_result ? 0 : from - piece->interval.begin);
+    copy->from = piece->offset + (is_result ? 0 : first - piece->interval.begin);
     copy->source = piece->source;
     if (piece_kind(piece) == PIECE_patched)
         look_through(copy, piece->source.patch);
@@ -408,8 +407,9 @@ struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_
     interval_copy(&patch->map, 0, map, offset, bytes);
     uint64_t at = 0;
     for (struct piece *piece; (piece = (struct piece *)interval_find(&patch->map, at));) {
+        bool is_whole = piece->interval.begin >= at;
         at = piece->interval.end;
-        if (piece_kind(piece) == PIECE_patched)
+        if (is_whole && piece_kind(piece) == PIECE_patched)
             lift(patch, piece);
     }
     deepen_by_all(patch, &patch->map);
@@ -569,7 +569,7 @@ static bool lengthen(struct laid *laid, const struct laid *by)
     for (uint32_t axis = 0; axis < copy->rank; axis++) {
         if (!is_longer_along(axis, &lower, &higher))
             continue;
-        const struct patch_copy *along = copy->axis[axis].elements > 1 ? copy : by->copy;
+        const struct patch_copy *along = lower.copy->axis[axis].elements > 1 ? lower.copy : higher.copy;
         copy->axis[axis].to_stride = along->axis[axis].to_stride;
         copy->axis[axis].from_stride = along->axis[axis].from_stride;
         copy->axis[axis].elements += by->copy->axis[axis].elements;
@@ -580,12 +580,15 @@ static bool lengthen(struct laid *laid, const struct laid *by)
     return false;
 }
 
-/* Whether a copy may be laid behind all that follow it: they hide no element of it, unless they are results of its maker. */
-static bool can_be_last(const struct patch *patch, size_t which)
+/* Whether a copy may be part of a new one, which is laid behind all that follow it: they hide no element of it, unless they are
+ * results of its maker, and the new one hides none. */
+static bool can_be_part(const struct patch *patch, size_t which, const struct laid *of)
 {
     const struct laid *laid = &patch->copies.at[which];
     const struct maker *maker = copy_maker(laid->copy);
-    struct view view = laid_view(laid);
+    struct view view = laid_view(laid), made = laid_view(of);
+    if (view_overlap(&view, &made))
+        return false;
     for (size_t i = which + 1; i < patch->copies.count; i++) {
         struct view later = laid_view(&patch->copies.at[i]);
         if ((!maker || copy_maker(patch->copies.at[i].copy) != maker) && view_overlap(&view, &later))
@@ -600,7 +603,7 @@ static void take_neighbours(struct patch *patch, struct laid *laid)
     enum { NEAR = 4 };
     for (size_t i = patch->copies.count; i > 0 && i + NEAR > patch->copies.count;) {
         struct laid *one = &patch->copies.at[--i];
-        if (!is_of_one_source(laid->copy, one->copy) || !can_be_last(patch, i) || !lengthen(laid, one))
+        if (!is_of_one_source(laid->copy, one->copy) || !can_be_part(patch, i, laid) || !lengthen(laid, one))
             continue;
         patch->copied -= copy_bytes(one->copy);
         laid_drop(one);
@@ -609,13 +612,13 @@ static void take_neighbours(struct patch *patch, struct laid *laid)
     }
 }
 
-void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, uint64_t from, const struct interval_map *source,
-               uint64_t offset, uint64_t bytes)
+void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, const struct interval_map *source, uint64_t first,
+               uint64_t bytes)
 {
     if (copy_maker(copy))
-        copy->from = from;
+        copy->from = first;
     else
-        copy_set_source(copy, source, offset, bytes, from);
+        copy_set_source(copy, source, first, bytes);
     remove_hidden(patch, to);
     if (has_too_many_copies(patch))
         patch_apply(patch);
@@ -753,5 +756,6 @@ void pieces_reset(void)
     for (uint32_t i = 0; i < VIEW_RANK; i++)
         pool_release(&copies[i]);
     pool_release(&maker_pool);
+    assert(results == 0);
     memset(makers, 0, sizeof makers);
 }

@@ -146,17 +146,17 @@ uint64_t patch_bytes(const struct patch *patch);
 /* Whether only one piece or caller names it: it may be added to. */
 bool patch_is_single(const struct patch *patch);
 
-/* Makes a patch to which a copy was just added hold what another one holds as well, directly before it or behind it, if one copy
- * covers each and one can cover both. Returns whether it does. */
+/* Makes a patch hold what another one holds as well, directly before it or behind it, if one copy covers each and one can cover
+ * both: it becomes that one. A copy was just added to the patch, so no other patch has this. Returns whether it does. */
 bool patch_join(struct patch *patch, const struct patch *other, bool before);
 
-/* Whether all that a patch holds is a result, or some results where there are very many: sets the maker and the operation of
- * the first. */
+/* Whether all that a patch holds is a result, or some results where there are very many, perhaps of several makers: sets the
+ * maker and the operation of the one that was laid first. */
 bool patch_is_result(const struct patch *patch, struct pending *result);
 
-/* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. Its first element is at `from`
- * in the map `source`, from whose `offset` on `bytes` bytes hold all of it; of a result, `from` is the operation. */
-void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, uint64_t from, const struct interval_map *source,
-               uint64_t offset, uint64_t bytes);
+/* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. It copies from [first, first +
+ * bytes) of the map `source`; of a result, `first` is the operation. */
+void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *to, const struct interval_map *source, uint64_t first,
+               uint64_t bytes);
 
 #endif

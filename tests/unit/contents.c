@@ -444,6 +444,109 @@ static void orders(void)
     expect(good && look_everywhere(), "copies that order elements anew give what a byte at a time gives");
 }
 
+static struct view bytes_at(uint32_t memory, uint64_t offset, uint64_t rows, uint64_t columns, uint64_t row, uint64_t column)
+{
+    return (struct view){.memory = memory, .dtype = DTYPE_u8, .rank = 2, .offset = offset, .shape = {rows, columns, 1, 1},
+                         .stride = {row, column}};
+}
+
+static void copy_bytes_of(struct view to, struct view from)
+{
+    copy_elements(&to, &from);
+}
+
+/* Copies that are neighbours and yet hide one another, or have parts of one patch side by side. */
+static void neighbours(void)
+{
+    memset(model, 0, sizeof model);
+    store_reset();
+    fill_all();
+    copy_bytes_of(bytes_at(1, 100, 5, 3, 4, 1), bytes_at(0, 0, 5, 3, 20, 1));
+    copy_bytes_of(bytes_at(1, 103, 5, 3, 4, 1), bytes_at(0, 3, 5, 3, 20, 1));
+    expect(look_everywhere(), "a copy may hide part of one that it continues");
+    copy_bytes_of(bytes_at(1, 300, 5, 1, 12, 0), bytes_at(0, 200, 5, 1, 12, 0));
+    copy_bytes_of(bytes_at(1, 301, 5, 1, 12, 1), bytes_at(0, 201, 5, 1, 12, 1));
+    expect(look_everywhere(), "columns of one element continue one another");
+    copy_bytes_of(bytes_at(1, 400, 8, 8, 8, 1), bytes_at(0, 0, 8, 8, 1, 8));
+    copy_bytes_of(bytes_at(2, 200, 1, 32, 0, 1), bytes_at(1, 400, 1, 32, 0, 1));
+    copy_bytes_of(bytes_at(2, 192, 5, 2, 8, 1), bytes_at(0, 300, 5, 2, 8, 1));
+    copy_bytes_of(bytes_at(2, 226, 1, 38, 0, 1), bytes_at(1, 426, 1, 38, 0, 1));
+    copy_bytes_of(bytes_at(2, 219, 5, 1, 11, 0), bytes_at(0, 500, 5, 1, 13, 0));
+    expect(look_everywhere(), "parts of a patch that lie side by side, and below others, stay below them");
+}
+
+/* Whether no element lies over another one. */
+static bool is_apart(const struct view *view)
+{
+    static uint16_t at[SIZE];
+    bool taken[SIZE] = {false}, apart = true;
+    each_byte(view, at);
+    for (uint64_t i = 0; i < view_bytes_of(view); i++) {
+        apart &= !taken[at[i]];
+        taken[at[i]] = true;
+    }
+    return apart;
+}
+
+static bool is_within(const struct view *view)
+{
+    return view->offset < SIZE && view->offset + view_span(view) <= SIZE && view_bytes_of(view) <= SIZE;
+}
+
+/* Copies and results of any strides, of which most begin as many steps along an axis from the one before as that is long, or
+ * somewhere near. */
+static void chains(const char *name)
+{
+    struct view to = {.rank = 0}, from, all = view_bytes(0, 0, SIZE);
+    bool good = true;
+    memset(model, 0, sizeof model);
+    store_reset();
+    if (many)
+        add_results(MEMORIES, 50000, 8, 2);
+    for (int step = 0; step < 3 * STEPS && good; step++) {
+        if (!below(25)) {
+            fill_all();
+            to.rank = 0;
+        }
+        if (to.rank && below(3)) {
+            uint32_t axis = below(to.rank);
+            uint64_t size = dtype_bytes[to.dtype], steps = below(4) ? to.shape[axis] : below(6);
+            int sign = below(2) ? 1 : -1;
+            if (!below(4))
+                to.shape[axis] = from.shape[axis] = 1 + below(8);
+            to.offset += (uint64_t)sign * steps * to.stride[axis] * size + (below(12) ? 0 : size);
+            from.offset += (uint64_t)sign * steps * from.stride[axis] * size + (below(12) ? 0 : size);
+        } else {
+            to = (struct view){.memory = 1 + below(2), .dtype = below(4) ? DTYPE_u8 : DTYPE_i16, .rank = 1 + below(3),
+                               .offset = below(SIZE), .shape = {1, 1, 1, 1}};
+            uint64_t next = 1, dense = below(3);
+            for (uint32_t axis = to.rank; axis-- > 0; next *= to.shape[axis]) {
+                to.shape[axis] = 1 + below(7);
+                to.stride[axis] = dense ? next : below(25);
+            }
+            from = to;
+            from.memory = below(3);
+            from.offset = below(SIZE);
+            for (uint32_t axis = 0; axis < to.rank; axis++)
+                from.stride[axis] = below(3) ? to.stride[(axis + dense) % to.rank] : below(25);
+        }
+        if (!is_within(&to) || !is_within(&from) || !is_apart(&to))
+            to.rank = 0;
+        else if (!below(5))
+            compute_elements(&to, 1 + below(2));
+        else if (!view_overlap(&to, &from))
+            copy_elements(&to, &from);
+        if (!below(60)) {
+            good = look_everywhere();
+            struct view over = view_bytes(1 + below(2), 0, SIZE);
+            copy_elements(&over, &all);
+        } else if (!below(30)) {
+            good = look_somewhere();
+        }
+    }
+    expect(good && look_everywhere(), name);
+}
+
 /* The same strided copies again and again, as a kernel's loop makes them. */
 static void loop(void)
 {
@@ -559,6 +662,18 @@ static void results_that_meet(void)
            "beside very many results, what lies between two that meet is known");
 }
 
+/* The second result begins within a row of the first one, and continues it along the other axis. */
+static void results_around(void)
+{
+    struct view first = bytes_at(1, 100, 5, 7, 7, 2), second = bytes_at(1, 114, 5, 2, 7, 2);
+    store_reset();
+    add_results(MEMORIES, 50000, 8, 2);
+    contents_compute(&first, &maker_of[1], 0);
+    contents_compute(&second, &maker_of[1], 1);
+    expect(contents_pending(1, 100, 1) && contents_pending(1, 144, 1) && !contents_pending(1, 101, 1) && !contents_pending(1, 105, 1),
+           "beside very many results, what lies between elements that meet around a row is known");
+}
+
 static void many_results(void)
 {
     uint32_t one = named_of(1), two = named_of(2);
@@ -567,6 +682,7 @@ static void many_results(void)
     tiles(1);
     tiles(2);
     results_that_meet();
+    results_around();
     store_reset();
 }
 
@@ -611,6 +727,7 @@ int main(void)
     random_steps(false, true, "random steps beside very many results give what a byte at a time gives");
     random_steps(false, false, "they do where copies lie over one another unread");
     windows("so do windows of a matrix, results most of them");
+    chains("so do copies and results that continue one another");
     many_results();
     many = false;                                       /* from here on each result is named */
     random_steps(false, true, "random steps in empty memories give what a byte at a time gives");
@@ -618,7 +735,9 @@ int main(void)
     random_steps(true, true, "they do over bytes of the store");
     random_steps(true, false, "they do over bytes of the store, unread");
     windows("windows of a matrix that hide parts of one another give what a byte at a time gives");
+    chains("copies and results that continue one another give what a byte at a time gives");
     orders();
+    neighbours();
     loop();
     side_by_side();
     strips(false);
