@@ -259,7 +259,8 @@ static struct window before_windows(const struct sliced *a)
     return (struct window){.pe = UINT64_MAX, .lengths = a->rows};
 }
 
-/* Goes to the next window, of this PE or the next one that has rows: a->sorted has its rows. Returns false if there is none. */
+/* Goes to the next window of this PE, or to the first one of the next PE that has rows, and puts its rows into a->sorted. Returns
+ * false if there is none. */
 static bool next_window(const struct sliced *a, struct window *w)
 {
     w->row += w->rows;

@@ -6,7 +6,7 @@
  * its time in faults. Changes nothing where the system, its C library or a limit on address space does not allow it. */
 void heap_begin(void);
 
-/* Gives back those behind the first 32 MiB, where a huge page is mostly more than is needed of it. */
+/* Keeps huge pages for the first 32 MiB of the heap alone. A run that needs little more would use a part of its last one. */
 void heap_is_small(void);
 
 #endif

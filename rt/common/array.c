@@ -5,7 +5,7 @@
 
 #include "fail.h"
 
-enum { FIRST_BYTES = 64 };                              /* that is, 1 element or more */
+enum { FIRST_BYTES = 64 };                              /* an array begins with so many, or with the elements that it needs */
 
 void *array_grown(void *at, size_t *room, size_t n, size_t size)
 {

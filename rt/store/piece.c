@@ -117,7 +117,7 @@ struct patch_copy {
     uint32_t tag;                                       /* of the piece; unless it copies several */
     uint8_t dtype, rank;
     bool several;                                       /* pieces, or none */
-    uint64_t from;                                      /* where its first element is, as a piece's offset; of several: 0 */
+    uint64_t from;                                      /* where its first element is: as a piece's offset; of several: in them */
     union origin source;
     struct {
         uint64_t elements, to_stride, from_stride;

@@ -270,7 +270,7 @@ static void interval(void)
     contents_begin_interval();
 }
 
-static bool many;                                       /* there are so many results that others may be named */
+static bool many;                                       /* so many results are pending that memory may name another one */
 
 static bool look(uint32_t memory, uint64_t at, uint64_t n)
 {
@@ -306,8 +306,8 @@ static bool look_everywhere(void)
     return good;
 }
 
-/* Makes results of so many bytes each side by side, by some calls in turn, of which others do not tell the hashes apart; their
- * operations count. */
+/* Puts `count` results of `bytes` each side by side. `calls` calls make them in turn, whose lines all have the same hash; the
+ * operations are 0, 1 and so on. */
 static void add_results(uint32_t memory, uint32_t count, uint64_t bytes, uint32_t calls)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -340,7 +340,7 @@ static void random_steps(bool stored, bool eager, const char *name)
     expect(good && look_everywhere(), name);
 }
 
-/* Now and then all of them are copied, and so shared. */
+/* A copy of the whole memory now and then shares its patches. */
 static void windows(const char *name)
 {
     struct view all = view_bytes(0, 0, SIZE), from = view_bytes(1, 0, SIZE), to = view_bytes(2, 0, SIZE);
@@ -366,7 +366,7 @@ static void windows(const char *name)
     expect(good && look_everywhere(), name);
 }
 
-/* Without gaps, its axes in any order, which ends at SIZE at the latest. Returns the axis of the longest stride. */
+/* Places a view without gaps, its axes in any order, in the first SIZE bytes. Returns the axis of the longest stride. */
 static uint32_t place_densely(struct view *view)
 {
     uint64_t next = 1, first = below(view->rank);
@@ -493,8 +493,7 @@ static bool is_within(const struct view *view)
     return view->offset < SIZE && view->offset + view_span(view) <= SIZE && view_bytes_of(view) <= SIZE;
 }
 
-/* Copies and results of any strides, of which most begin as many steps along an axis from the one before as that is long, or
- * somewhere near. */
+/* Copies and results of any strides. Most of them begin where the one before ends along an axis, or a few steps from there. */
 static void chains(const char *name)
 {
     struct view to = {.rank = 0}, from, all = view_bytes(0, 0, SIZE);

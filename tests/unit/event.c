@@ -123,8 +123,9 @@ static void pending_fire(struct event *event)
     event_at(event, now_ps + 1 + pending_fires * 7919 % (pending_fires % 5 ? 100000 : 1000000000));
 }
 
-/* Most of them close together at several times, or some at once; the others in steps of `apart_ps`. One of `one_of` is cancelled. */
-static void many_pending(bool most, uint64_t apart_ps, uint64_t one_of, const char *what)
+/* Most of the events are due close together at several times, or some of them at one time; the others are `apart_ps` apart. One
+ * event in `one_in` is cancelled. */
+static void many_pending(bool most, uint64_t apart_ps, uint64_t one_in, const char *what)
 {
     static struct probe probes[PENDING];
     uint64_t fires = 0;
@@ -137,8 +138,8 @@ static void many_pending(bool most, uint64_t apart_ps, uint64_t one_of, const ch
         uint64_t begin_ps = most && i % 2 && !apart ? PENDING * apart_ps / 8 * (i / 2 % 8) : 0;
         event_at(&probes[i].event, now_ps + 1 + begin_ps + i * 7919 % PENDING * (apart ? apart_ps : 1));
     }
-    uint64_t cancelled_count = 0;
-    for (uint64_t i = 0; i < PENDING; i += one_of, cancelled_count++)
+    uint64_t gone = 0;
+    for (uint64_t i = 0; i < PENDING; i += one_in, gone++)
         event_cancel(&probes[i].event);
     pending_last_ps = now_ps;
     uint64_t before = event_count;
@@ -146,7 +147,7 @@ static void many_pending(bool most, uint64_t apart_ps, uint64_t one_of, const ch
         while (retire())
             ;
     fires = event_count - before;
-    strcpy(fired, pending_in_order && fires == PENDING - cancelled_count + pending_again ? "good" : "bad");
+    strcpy(fired, pending_in_order && fires == PENDING - gone + pending_again ? "good" : "bad");
     expect(what, "good");
 }
 
