@@ -165,7 +165,7 @@ dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fve
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
 $(call in_rooms,base common fastforward launch oplog races reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite move) machine/mmu sim/observer): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe report session timeline why): private local := -Irt $(own) $(small)
-$(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request trap watchdog) \
+$(call in_files,$(addprefix base/,heap human leave output packed progress) $(addprefix datapass/,blas defect) device/axes machine/plan_generator $(addprefix launch/,deadlock host_request launch trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
     $(addprefix reference/,deferred error expect recheck) oplog/log oplog/record store/tensor): private local := -Irt $(own) $(small)
 # This is run for each copy in a memory.

@@ -9,9 +9,9 @@
  *     x: own rows, columns of a group -- load, scattered --> give: columns of the group x own rows -- send by blocks
  *     y: own columns, rows of a group <-- store -- take: own columns x rows of the group <-- receive by blocks
  *
- * A group is the PEs whose blocks share a load or a store: neighbours in rank, so that their blocks lie side by side
- * and the runs of bytes in memory are as long as the group is large. In each step a PE gives blocks to one group, takes
- * blocks from one group, loads what it gives next, and stores what it took before.
+ * A group is PEs that are neighbours in rank, whose blocks share a panel. Whole blocks lie side by side in memory, so the runs
+ * of bytes there are as long as the group is large; where blocks are cut, each PE's part is loaded or stored by itself. In each
+ * step a PE gives blocks to one group, takes blocks from one group, loads what it gives next, and stores what it took before.
  *
  * The bounds: every byte is read once, written once, and crosses the links to its PE. */
 #include "collective.h"
@@ -22,26 +22,26 @@
 enum {
     BUFFERS = 4,                                        /* for blocks to give, and for blocks to take */
     STORE_LAG = 2,                                      /* steps until what was taken is stored */
-    LEAST_STEPS = 4                                     /* so that loads, exchanges and stores overlap */
+    LEAST_STEPS = 4,                                    /* so that loads, exchanges and stores overlap */
+    CUT_MOST = 16,                                      /* blocks of a panel, where each is loaded or stored by itself */
+    RUNS = 256                                          /* that a load or a store asks for, which then wait at the memory */
+};
+
+/* An axis of x, split over all PEs: the longest part of a PE's block that a step moves, and the parts of a block. */
+struct split {
+    uint64_t n, most, parts;
 };
 
 struct transpose_args {
     kb_tensor x, y;                                     /* m x n, n x m */
-    uint64_t m, n, rows, cols;                          /* the shape of x; the largest block of x */
-    uint64_t group, groups;                             /* PEs of a group, which is 1 if blocks are cut; groups */
-    uint64_t col_cuts, steps;                           /* pieces that each PE's columns are cut into; all steps */
-};
-
-/* A block of x, by its rows and columns of x. In a buffer it is transposed. */
-struct matrix_block {
-    struct indices rows, cols;
+    struct split rows, cols;                            /* of x */
+    uint64_t group, groups, steps;                      /* PEs of a group; groups; all steps */
 };
 
 /* What a PE gives and takes in a step. */
 struct exchange {
     struct indices to, from;                            /* the PEs that it gives to and takes from */
-    uint64_t row, col;                                  /* where the step begins in each PE's rows and columns */
-    struct matrix_block give, take;
+    uint64_t row_part, col_part;                        /* the part of their blocks */
 };
 
 struct panel {
@@ -49,68 +49,110 @@ struct panel {
     struct transfers transfers;                         /* that fill it or read it */
 };
 
-/* The rows or columns, of n that are split over p PEs, that a step moves for some PEs: of each PE at most `most`, from
- * its `base`-th on. With several PEs they are consecutive, because blocks are not cut then. */
-static struct indices step_range(uint64_t n, uint64_t p, struct indices pes, uint64_t base, uint64_t most)
+static struct exchange exchange_of_step(const struct tl *tl, const struct transpose_args *arg, uint64_t s)
 {
-    struct indices first = range_window(block_range(n, p, pes.first), base, most);
-    struct indices last = range_window(block_range(n, p, pes.first + pes.count - 1), base, most);
+    uint64_t place = tl_pe(tl) / arg->group, part = s / arg->groups;
+    uint64_t away = (s + arg->groups / 2) % arg->groups;                /* the farthest groups first */
+    uint64_t to = (place + away) % arg->groups, from = (place + arg->groups - away) % arg->groups;
+    struct indices all = {0, tl_num_pes(tl)};
+    return (struct exchange){range_window(all, to * arg->group, arg->group), range_window(all, from * arg->group, arg->group),
+                             part / arg->cols.parts, part % arg->cols.parts};
+}
+
+/* A part of the blocks of some PEs, which is consecutive: of one PE, or of several whose blocks are not cut. */
+static struct indices part_of(const struct tl *tl, const struct split *split, struct indices pes, uint64_t part)
+{
+    uint64_t p = tl_num_pes(tl), base = part * split->most;
+    struct indices first = range_window(block_range(split->n, p, pes.first), base, split->most);
+    struct indices last = range_window(block_range(split->n, p, pes.first + pes.count - 1), base, split->most);
     return (struct indices){first.first, last.first + last.count - first.first};
 }
 
-static struct exchange exchange_of_step(const struct tl *tl, const struct transpose_args *arg, uint64_t s)
+static struct indices own_part(const struct tl *tl, const struct split *split, uint64_t part)
 {
-    uint64_t p = tl_num_pes(tl), place = tl_pe(tl) / arg->group, cut = s / arg->groups;
-    uint64_t away = (s + arg->groups / 2) % arg->groups;                /* the farthest groups first */
-    uint64_t to = (place + away) % arg->groups, from = (place + arg->groups - away) % arg->groups;
-    struct indices own = {tl_pe(tl), 1};
-    struct exchange step = {.row = cut / arg->col_cuts * arg->rows, .col = cut % arg->col_cuts * arg->cols};
-    step.to = range_window((struct indices){0, p}, to * arg->group, arg->group);
-    step.from = range_window((struct indices){0, p}, from * arg->group, arg->group);
-    step.give.rows = step_range(arg->m, p, own, step.row, arg->rows);
-    step.give.cols = step_range(arg->n, p, step.to, step.col, arg->cols);
-    step.take.rows = step_range(arg->m, p, step.from, step.row, arg->rows);
-    step.take.cols = step_range(arg->n, p, own, step.col, arg->cols);
-    return step;
+    return part_of(tl, split, (struct indices){tl_pe(tl), 1}, part);
 }
 
-static bool is_empty(struct matrix_block block)
+/* Of a group, the PEs from the i-th on whose parts are consecutive. */
+static struct indices side_by_side(const struct split *split, struct indices group, uint64_t i)
 {
-    return block.rows.count == 0 || block.cols.count == 0;
+    return (struct indices){group.first + i, split->parts == 1 ? group.count - i : 1};
 }
 
-/* A block in this PE's shard of x or y. */
-static struct tl_shard block_in_shard(struct tl *tl, struct tl_shard shard, struct indices rows, struct indices cols)
+/* The elements of the parts of a group's first PEs, which lie side by side in a panel. */
+static uint64_t parts_of_first(const struct tl *tl, const struct split *split, struct indices group, uint64_t pes, uint64_t part)
 {
-    return submatrix(tl, shard, rows.first - shard.first[0], rows.count, cols.first, cols.count);
+    uint64_t elements = 0;
+    for (uint64_t i = 0; i < pes;) {
+        struct indices beside = side_by_side(split, (struct indices){group.first, pes}, i);
+        elements += part_of(tl, split, beside, part).count;
+        i += beside.count;
+    }
+    return elements;
 }
 
-/* A block in its buffer: columns x rows. */
-static struct tl_shard block_in_buffer(struct tl *tl, const struct panel *panel, struct matrix_block block)
+/* Columns of a group in the panel of what a step gives, columns x own rows, behind `at` columns of other blocks of it. */
+static struct tl_shard given(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, const struct panel *give,
+                             uint64_t at, uint64_t cols)
 {
-    struct tl_shard buffer = tl_part(tl, panel->buffer, 0, 0, block.rows.count * block.cols.count);
-    return tl_reshape(tl, buffer, block.cols.count, block.rows.count);
+    uint64_t rows = own_part(tl, &arg->rows, step->row_part).count;
+    return tl_reshape(tl, tl_part(tl, give->buffer, 0, at * rows, cols * rows), cols, rows);
 }
 
-/* Starts to load a block as soon as the panel is free. */
-static void load_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct matrix_block block)
+/* Rows of a group in the panel of what a step takes, own columns x rows, behind `at` rows of other blocks of it. Blocks that are
+ * cut are not part of one matrix there. */
+static struct tl_shard taken(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, const struct panel *take,
+                             uint64_t at, uint64_t rows)
 {
-    transfers_wait(tl, &panel->transfers);
-    if (is_empty(block))
-        return;
-    struct tl_shard x = block_in_shard(tl, tl_my_shard(tl, arg->x), block.rows, block.cols);
-    struct tl_shard to = tl_transposed(tl, block_in_buffer(tl, panel, block), 0, 1);
-    transfers_add(tl, &panel->transfers, tl_load_async(tl, to, x));
+    uint64_t cols = own_part(tl, &arg->cols, step->col_part).count;
+    if (arg->rows.parts > 1)
+        return tl_reshape(tl, tl_part(tl, take->buffer, 0, at * cols, cols * rows), cols, rows);
+    uint64_t all = part_of(tl, &arg->rows, step->from, 0).count;
+    return tl_part(tl, tl_reshape(tl, tl_part(tl, take->buffer, 0, 0, cols * all), cols, all), 1, at, rows);
 }
 
-/* Starts to store a block as soon as it has been received. */
-static void store_panel(struct tl *tl, const struct transpose_args *arg, struct panel *panel, struct matrix_block block)
+/* Starts to load or store rows of a matrix in memory, some with each command. */
+static void move_rows(struct tl *tl, struct panel *panel, struct tl_shard memory, struct tl_shard buffer, bool stores)
 {
-    transfers_wait(tl, &panel->transfers);
-    if (is_empty(block))
-        return;
-    struct tl_shard y = block_in_shard(tl, tl_my_shard(tl, arg->y), block.cols, block.rows);
-    transfers_add(tl, &panel->transfers, tl_store_async(tl, y, block_in_buffer(tl, panel, block)));
+    for (uint64_t row = 0; row < memory.shape[0]; row += RUNS) {
+        uint64_t rows = kb_min(RUNS, memory.shape[0] - row);
+        struct tl_shard there = tl_part(tl, memory, 0, row, rows), here = tl_part(tl, buffer, 0, row, rows);
+        transfers_add(tl, &panel->transfers, stores ? tl_store_async(tl, there, here) : tl_load_async(tl, here, there));
+    }
+}
+
+/* Starts to load what a step gives as soon as the panel is free. */
+static void load_panel(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, struct panel *give)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x);
+    struct indices rows = own_part(tl, &arg->rows, step->row_part), pes;
+    uint64_t at = 0;
+    transfers_wait(tl, &give->transfers);
+    for (uint64_t i = 0; i < step->to.count && rows.count > 0; i += pes.count) {
+        pes = side_by_side(&arg->cols, step->to, i);
+        struct indices cols = part_of(tl, &arg->cols, pes, step->col_part);
+        if (cols.count > 0)
+            move_rows(tl, give, submatrix(tl, x, rows.first - x.first[0], rows.count, cols.first, cols.count),
+                      tl_transposed(tl, given(tl, arg, step, give, at, cols.count), 0, 1), false);
+        at += cols.count;
+    }
+}
+
+/* Starts to store what a step took as soon as all of it has been received. */
+static void store_panel(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, struct panel *take)
+{
+    struct tl_shard y = tl_my_shard(tl, arg->y);
+    struct indices cols = own_part(tl, &arg->cols, step->col_part), pes;
+    uint64_t at = 0;
+    transfers_wait(tl, &take->transfers);
+    for (uint64_t i = 0; i < step->from.count && cols.count > 0; i += pes.count) {
+        pes = side_by_side(&arg->rows, step->from, i);
+        struct indices rows = part_of(tl, &arg->rows, pes, step->row_part);
+        if (rows.count > 0)
+            move_rows(tl, take, submatrix(tl, y, cols.first - y.first[0], cols.count, rows.first, rows.count),
+                      taken(tl, arg, step, take, at, rows.count), true);
+        at += rows.count;
+    }
 }
 
 /* Sends or receives a block, as many rows in each message as fit. */
@@ -123,101 +165,118 @@ static void pass_block(struct tl *tl, struct panel *panel, struct tl_shard block
     }
 }
 
-/* The part of a block, in its buffer, that is of some of its rows or columns. */
-static struct tl_shard rows_of_block(struct tl *tl, struct tl_shard buffer, struct matrix_block block, struct indices rows)
-{
-    return tl_part(tl, buffer, 1, rows.first - block.rows.first, rows.count);
-}
-
-static struct tl_shard cols_of_block(struct tl *tl, struct tl_shard buffer, struct matrix_block block, struct indices cols)
-{
-    return tl_part(tl, buffer, 0, cols.first - block.cols.first, cols.count);
-}
-
 /* Receives what a step takes. A PE begins with another one than its neighbours do, and copies its own block. */
 static void take_blocks(struct tl *tl, const struct transpose_args *arg, const struct exchange *step,
                         const struct panel *give, struct panel *take)
 {
-    uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
-    if (is_empty(step->take))
-        return;
-    struct tl_shard taken = block_in_buffer(tl, take, step->take);
-    for (uint64_t i = 0; i < step->from.count; i++) {
-        uint64_t from = step->from.first + (me + i) % step->from.count;
-        struct indices rows = range_window(block_range(arg->m, p, from), step->row, arg->rows);
+    uint64_t me = tl_pe(tl), cols = own_part(tl, &arg->cols, step->col_part).count;
+    for (uint64_t i = 0; i < step->from.count && cols > 0; i++) {
+        uint64_t place = (me + i) % step->from.count, from = step->from.first + place;
+        struct indices rows = part_of(tl, &arg->rows, (struct indices){from, 1}, step->row_part);
         if (rows.count == 0)
             continue;
-        struct tl_shard to = rows_of_block(tl, taken, step->take, rows);
+        uint64_t at = parts_of_first(tl, &arg->rows, step->from, place, step->row_part);
+        struct tl_shard to = taken(tl, arg, step, take, at, rows.count);
         if (from != me) {
             pass_block(tl, take, to, (uint32_t)from, false);
             continue;
         }
-        struct tl_shard own = cols_of_block(tl, block_in_buffer(tl, give, step->give), step->give, step->take.cols);
-        transfers_add(tl, &take->transfers, tl_load_async(tl, to, own));
+        at = parts_of_first(tl, &arg->cols, step->to, place, step->col_part);
+        move_rows(tl, take, given(tl, arg, step, give, at, cols), to, false);
     }
 }
 
 /* Sends what a step gives, in the same order. */
 static void give_blocks(struct tl *tl, const struct transpose_args *arg, const struct exchange *step, struct panel *give)
 {
-    uint64_t p = tl_num_pes(tl), me = tl_pe(tl);
-    if (is_empty(step->give))
-        return;
-    struct tl_shard given = block_in_buffer(tl, give, step->give);
-    for (uint64_t i = 0; i < step->to.count; i++) {
-        uint64_t to = step->to.first + (me + i) % step->to.count;
-        struct indices cols = range_window(block_range(arg->n, p, to), step->col, arg->cols);
-        if (cols.count > 0 && to != me)
-            pass_block(tl, give, cols_of_block(tl, given, step->give, cols), (uint32_t)to, true);
+    uint64_t me = tl_pe(tl), rows = own_part(tl, &arg->rows, step->row_part).count;
+    for (uint64_t i = 0; i < step->to.count && rows > 0; i++) {
+        uint64_t place = (me + i) % step->to.count, to = step->to.first + place;
+        uint64_t cols = part_of(tl, &arg->cols, (struct indices){to, 1}, step->col_part).count;
+        uint64_t at = parts_of_first(tl, &arg->cols, step->to, place, step->col_part);
+        if (cols > 0 && to != me)
+            pass_block(tl, give, given(tl, arg, step, give, at, cols), (uint32_t)to, true);
     }
 }
 
 KB_KERNEL(transpose, struct transpose_args)
 {
     struct panel give[BUFFERS] = {0}, take[BUFFERS] = {0};
-    uint64_t most = arg->rows * arg->cols * arg->group;
+    uint64_t most = arg->rows.most * arg->cols.most * arg->group;
     enum kb_dtype dtype = tl_my_shard(tl, arg->x).dtype;
     for (uint32_t i = 0; i < BUFFERS; i++) {
         give[i].buffer = tl_alloc(tl, dtype, most);
         take[i].buffer = tl_alloc(tl, dtype, most);
     }
-    load_panel(tl, arg, &give[0], exchange_of_step(tl, arg, 0).give);
+    struct exchange next = exchange_of_step(tl, arg, 0);
+    load_panel(tl, arg, &next, &give[0]);
     for (uint64_t s = 0; s < arg->steps + STORE_LAG; s++) {
-        struct exchange step = exchange_of_step(tl, arg, s);
+        struct exchange step = next;
+        next = exchange_of_step(tl, arg, s + 1);
         if (s + 1 < arg->steps)
-            load_panel(tl, arg, &give[(s + 1) % BUFFERS], exchange_of_step(tl, arg, s + 1).give);
+            load_panel(tl, arg, &next, &give[(s + 1) % BUFFERS]);
         if (s < arg->steps) {
             transfers_wait(tl, &give[s % BUFFERS].transfers);
             transfers_wait(tl, &take[s % BUFFERS].transfers);
             take_blocks(tl, arg, &step, &give[s % BUFFERS], &take[s % BUFFERS]);
             give_blocks(tl, arg, &step, &give[s % BUFFERS]);
         }
-        if (s >= STORE_LAG)
-            store_panel(tl, arg, &take[(s - STORE_LAG) % BUFFERS], exchange_of_step(tl, arg, s - STORE_LAG).take);
+        if (s >= STORE_LAG) {
+            struct exchange before = exchange_of_step(tl, arg, s - STORE_LAG);
+            store_panel(tl, arg, &before, &take[(s - STORE_LAG) % BUFFERS]);
+        }
     }
 }
 
 /* ---- the bench */
 
-/* Chooses the size of blocks and groups. A block is all rows and columns that two PEs share, or is cut so that a buffer
- * holds it, a message has at least one row of it, and a load or a store no more runs than a command may have. A group
- * has as many PEs as a buffer has room for, but leaves LEAST_STEPS steps to overlap. */
-static void plan_blocks(struct transpose_args *arg, uint64_t p, uint64_t element_bytes, uint64_t group)
+/* The largest block of a step, and how many PEs a group has. */
+struct plan {
+    uint64_t rows, cols, group;
+};
+
+/* Blocks that a PE has for all PEs: the longest ones. */
+struct blocks {
+    uint64_t rows, cols, pes, element_bytes;
+};
+
+/* The time in ps that a PE takes by a plan, apart from links: pe_dma handles each run of a load and each message that comes
+ * in, and an HBM slice gives a short run the time of one over all its pseudo channels, for the runs beside it are in the
+ * same ones as often as not. */
+static uint64_t plan_ps(const struct plan *plan, const struct blocks *b)
 {
-    uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / element_bytes, 1);
-    uint64_t room = needs_tcm_bytes() / (2 * BUFFERS) / 64 * 64;
-    uint64_t most = kb_min(room / element_bytes, TRANSFERS_MAX / 2 * slot);
-    uint64_t rows = block_longest(arg->m, p), cols = block_longest(arg->n, p);
-    arg->rows = kb_min(rows, kb_min(slot, TL_RUNS_MOST));
-    arg->cols = kb_min(cols, TL_RUNS_MOST);
-    while (arg->rows * arg->cols > most && arg->rows * arg->cols > 1)
-        *(arg->rows > arg->cols ? &arg->rows : &arg->cols) = kb_ceil_div(kb_max(arg->rows, arg->cols), 2);
-    bool cut = arg->rows < rows || arg->cols < cols;
-    uint64_t fits = cut ? 1 : kb_min(most / (rows * cols), TRANSFERS_MAX);
-    arg->group = kb_min(group ? kb_min(group, p) : kb_ceil_div(p, LEAST_STEPS), fits);
-    arg->groups = kb_ceil_div(p, arg->group);
-    arg->col_cuts = kb_ceil_div(cols, arg->cols);
-    arg->steps = arg->groups * arg->col_cuts * kb_ceil_div(rows, arg->rows);
+    uint64_t load = plan->cols * (plan->cols < b->cols ? 1 : plan->group);
+    uint64_t store = plan->rows * (plan->rows < b->rows ? 1 : plan->group);
+    uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / b->element_bytes, 1), elements = b->rows * b->cols * b->pes;
+    uint64_t loads = kb_ceil_div(elements, load), stores = kb_ceil_div(elements, store);
+    uint64_t messages = kb_ceil_div(elements, kb_min(plan->rows * plan->cols, slot));
+    uint64_t shortest = kb_main_memory() == KB_HBM ? kb_product(kb_attrs.hbm_ctrl_interleave_bytes, kb_attrs.hbm_ctrl_pcs) : 1;
+    uint64_t memory_ps = kb_memory_ps(kb_main_memory(), kb_product(loads, kb_max(load * b->element_bytes, shortest)),
+                                      kb_product(stores, kb_max(store * b->element_bytes, shortest)));
+    return kb_sum(memory_ps, kb_product(loads + messages, kb_attrs.pe_dma_overhead_ps));
+}
+
+/* Chooses the size of blocks and groups that takes the shortest time, and the largest blocks of those. A block is all rows and
+ * columns that two PEs share, or is cut. A buffer holds the blocks of a group; a message has at least one row of a block, and
+ * a command no more runs than it may have. A group has as many PEs as there are, but leaves LEAST_STEPS steps to overlap. */
+static struct plan plan_blocks(const struct blocks *b, uint64_t group)
+{
+    uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / b->element_bytes, 1);
+    uint64_t room = needs_tcm_bytes() / (2 * BUFFERS) / 64 * 64, best_ps = UINT64_MAX;
+    uint64_t most = kb_min(room / b->element_bytes, TRANSFERS_MAX / 2 * slot);
+    uint64_t most_rows = kb_min(b->rows, kb_min(slot, TL_RUNS_MOST)), most_cols = kb_min(b->cols, TL_RUNS_MOST);
+    struct plan best = {1, 1, 1};
+    for (uint64_t rows = most_rows, last_row = 0; rows != last_row; last_row = rows, rows = kb_ceil_div(rows, 2))
+        for (uint64_t cols = most_cols, last_col = 0; cols != last_col; last_col = cols, cols = kb_ceil_div(cols, 2)) {
+            uint64_t parts = kb_ceil_div(b->rows, rows) * kb_ceil_div(b->cols, cols);
+            uint64_t fits = kb_min(most / (rows * cols), parts > 1 ? CUT_MOST : TRANSFERS_MAX);
+            uint64_t pes = group ? kb_min(group, b->pes) : kb_ceil_div(b->pes, kb_ceil_div(LEAST_STEPS, parts));
+            struct plan plan = {rows, cols, kb_min(pes, fits)};
+            uint64_t ps = fits ? plan_ps(&plan, b) : UINT64_MAX;
+            if (ps < best_ps)
+                best = plan, best_ps = ps;
+        }
+    return best;
 }
 
 /* The messages: every PE sends a block to every other PE. */
@@ -270,9 +329,13 @@ KB_BENCH(transpose, "y = x transposed, rows of both over the PEs of a SIP, or of
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(n, m), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(x, -128, 128);
 
-    struct transpose_args arg = {.x = x, .y = y, .m = m, .n = n};
-    plan_blocks(&arg, pes.count, size, kb_int(group));
-    param_used("group", kb_int(group), arg.group, "all PEs or what fits into the TCM");
+    struct blocks blocks = {block_longest(m, pes.count), block_longest(n, pes.count), pes.count, size};
+    struct plan plan = plan_blocks(&blocks, kb_int(group));
+    struct split rows = {m, plan.rows, kb_ceil_div(blocks.rows, plan.rows)};
+    struct split cols = {n, plan.cols, kb_ceil_div(blocks.cols, plan.cols)};
+    uint64_t groups = kb_ceil_div(pes.count, plan.group);
+    struct transpose_args arg = {x, y, rows, cols, plan.group, groups, groups * rows.parts * cols.parts};
+    param_used("group", kb_int(group), plan.group, "all PEs or what fits into the TCM");
     kb_future launch = kb_launch(transpose, pes, &arg);
     kb_wait(launch);
 

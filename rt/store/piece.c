@@ -391,7 +391,7 @@ static void lift(struct patch *patch, const struct piece *piece)
     struct patch *inner = piece->source.patch;
     uint64_t at = piece->interval.begin;
     if (piece->offset || piece->interval.end - at != inner->bytes
-        || patch->copies.count + inner->copies.count > FEW_COPIES)
+        || patch->copies.count + inner->copies.count > MANY_COPIES)
         return;
     patch_hold(inner);
     for (size_t i = 0; i < inner->copies.count; i++)
@@ -560,24 +560,32 @@ static bool is_longer_along(uint32_t axis, const struct laid *lower, const struc
            && (!copies || b->from - a->from == bytes * along->axis[axis].from_stride);
 }
 
-/* Adds the elements of another copy of its source to one, if both together are like one that is longer along some axis. */
+/* The axis along which two copies of one source are together like one that is longer; the rank of the first if there is none. */
+static uint32_t axis_to_lengthen(const struct laid *a, const struct laid *b)
+{
+    bool rises = a->at < b->at;
+    uint32_t axis = 0;
+    while (axis < a->copy->rank && !is_longer_along(axis, rises ? a : b, rises ? b : a))
+        axis++;
+    return axis;
+}
+
+/* Adds the elements of another copy of its source to one, if there is such an axis. */
 static bool lengthen(struct laid *laid, const struct laid *by)
 {
     bool rises = laid->at < by->at;
     const struct laid lower = rises ? *laid : *by, higher = rises ? *by : *laid;
     struct patch_copy *copy = laid->copy;
-    for (uint32_t axis = 0; axis < copy->rank; axis++) {
-        if (!is_longer_along(axis, &lower, &higher))
-            continue;
-        const struct patch_copy *along = lower.copy->axis[axis].elements > 1 ? lower.copy : higher.copy;
-        copy->axis[axis].to_stride = along->axis[axis].to_stride;
-        copy->axis[axis].from_stride = along->axis[axis].from_stride;
-        copy->axis[axis].elements += by->copy->axis[axis].elements;
-        copy->from = lower.copy->from;
-        laid->at = lower.at;
-        return true;
-    }
-    return false;
+    uint32_t axis = axis_to_lengthen(laid, by);
+    if (axis == copy->rank)
+        return false;
+    const struct patch_copy *along = lower.copy->axis[axis].elements > 1 ? lower.copy : higher.copy;
+    copy->axis[axis].to_stride = along->axis[axis].to_stride;
+    copy->axis[axis].from_stride = along->axis[axis].from_stride;
+    copy->axis[axis].elements += by->copy->axis[axis].elements;
+    copy->from = lower.copy->from;
+    laid->at = lower.at;
+    return true;
 }
 
 /* Whether a copy may be part of a new one, which is laid behind all that follow it: they hide no element of it, unless they are
@@ -597,14 +605,14 @@ static bool can_be_part(const struct patch *patch, size_t which, const struct la
     return true;
 }
 
-/* Takes what continues a new copy out of the last ones, into the new one. */
+/* Takes what continues a new copy out of the others, into the new one. */
 static void take_neighbours(struct patch *patch, struct laid *laid)
 {
-    enum { NEAR = 4 };
-    for (size_t i = patch->copies.count; i > 0 && i + NEAR > patch->copies.count;) {
+    for (size_t i = patch->copies.count; i > 0;) {
         struct laid *one = &patch->copies.at[--i];
-        if (!is_of_one_source(laid->copy, one->copy) || !can_be_part(patch, i, laid) || !lengthen(laid, one))
+        if (!is_of_one_source(laid->copy, one->copy) || axis_to_lengthen(laid, one) == laid->copy->rank || !can_be_part(patch, i, laid))
             continue;
+        lengthen(laid, one);
         patch->copied -= copy_bytes(one->copy);
         laid_drop(one);
         memmove(one, one + 1, (--patch->copies.count - i) * sizeof *one);
