@@ -40,13 +40,15 @@ static struct pool *pool_of(enum command_kind kind)
 }
 
 static struct pool operands;                            /* of composites under way */
+static struct pool strided;                             /* struct runs of simple commands under way */
 
-/* Copies the runs of a request to where the plan of a simple command will end. */
-static const void *runs_copy(struct command *command, const void *runs, uint64_t bytes)
+/* Copies the list of a request to where the plan of a simple command will end. */
+static const struct address_run *list_copy(struct command *command, const struct request *ask)
 {
-    assert(!command_is_composite(command->ask.kind));
+    uint64_t bytes = ask->listed * sizeof *ask->list;
+    assert(!command_is_composite(ask->kind));
     char *plan = command_plan(command, SIMPLE_PLAN_BYTES + bytes);
-    return memcpy(plan + SIMPLE_PLAN_BYTES, runs, bytes);
+    return memcpy(plan + SIMPLE_PLAN_BYTES, ask->list, bytes);
 }
 
 struct command *command_new(const struct request *ask)
@@ -56,9 +58,9 @@ struct command *command_new(const struct request *ask)
     command->ask = *ask;
     command->holders = 1;
     if (ask->listed)
-        command->ask.list = runs_copy(command, ask->list, ask->listed * sizeof *ask->list);
+        command->ask.list = list_copy(command, ask);
     else if (ask->runs)
-        command->ask.runs = runs_copy(command, ask->runs, sizeof *ask->runs);
+        command->ask.runs = memcpy(pool_reuse(&strided, sizeof *ask->runs), ask->runs, sizeof *ask->runs);
     return command;
 }
 
@@ -88,6 +90,8 @@ void command_drop(struct command *command)
     observe_command_dropped(command);
     if (command->operands)
         pool_give_back(&operands, command->operands);
+    if (!command->ask.listed && command->ask.runs)
+        pool_give_back(&strided, (struct runs *)command->ask.runs);
     pool_give_back(pool_of((enum command_kind)command->ask.kind), command);
 }
 
@@ -108,4 +112,5 @@ void commands_reset(void)
     pool_release(&simple);
     pool_release(&composites);
     pool_release(&operands);
+    pool_release(&strided);
 }

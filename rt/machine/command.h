@@ -128,7 +128,7 @@ struct command {
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
     struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
     /* The next command at this place in the pool keeps the rest. */
-    void *plan;                                         /* memory for its stages, and for its epilogues or runs */
+    void *plan;                                         /* memory for its stages, and for its epilogues or list */
     uint64_t plan_bytes;
 };
 
@@ -143,8 +143,8 @@ static inline struct cause command_cause(const struct command *command)
 /* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 
-/* Returns the command's memory for its plan, of at least `bytes` bytes. It keeps what it has if it has that many: the runs of
- * a simple command, which lie behind its plan (tiling.h). */
+/* Returns the command's memory for its plan, of at least `bytes` bytes. It keeps what it has if it has that many: the list of
+ * a simple command, which lies behind its plan (tiling.h). */
 void *command_plan(struct command *command, uint64_t bytes);
 
 /* Returns memory for the operands of the command, which has none yet: OPERANDS of them. */
