@@ -9,7 +9,7 @@
  *     x: own rows, columns of a group -- load, scattered --> give: columns of the group x own rows -- send by blocks
  *     y: own columns, rows of a group <-- store -- take: own columns x rows of the group <-- receive by blocks
  *
- * A group is PEs that are neighbours in rank, whose blocks share a panel. Whole blocks lie side by side in memory, so the runs
+ * A group is the PEs whose blocks share a panel: neighbours in rank. Whole blocks lie side by side in memory, so the runs
  * of bytes there are as long as the group is large; where blocks are cut, each PE's part is loaded or stored by itself. In each
  * step a PE gives blocks to one group, takes blocks from one group, loads what it gives next, and stores what it took before.
  *

@@ -560,7 +560,7 @@ static bool is_longer_along(uint32_t axis, const struct laid *lower, const struc
            && (!copies || b->from - a->from == bytes * along->axis[axis].from_stride);
 }
 
-/* The axis along which two copies of one source are together like one that is longer; the rank of the first if there is none. */
+/* Finds the axis along which two copies of one source continue one another. Returns the rank of the first if there is none. */
 static uint32_t axis_to_lengthen(const struct laid *a, const struct laid *b)
 {
     bool rises = a->at < b->at;
