@@ -308,11 +308,24 @@ static void drop(const struct waiting *one)
         copy_drop(one->strided);
 }
 
+/* Pieces become lists when there are so many. */
+enum { MANY_PIECES = 1 << 15 };
+static uint64_t most_pieces = MANY_PIECES;
+
+static void list_pieces(void)
+{
+    for (uint32_t i = 0; i < store_count(); i++)
+        pieces_list(&memories[i]);
+    most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
+}
+
 static void apply_all(void)
 {
     for (size_t i = 0; i < waiting; i++) {
         apply(waiting_at(i));
         drop(waiting_at(i));
+        if (memories && pieces_held() > most_pieces)
+            list_pieces();
     }
     if (waiting) {
         most = LATER_MOST;
@@ -369,5 +382,6 @@ void contents_reset(void)
     array_free(&messages);
     blocks_free(0);
     most = FIRST_MOST;
+    most_pieces = MANY_PIECES;
     pieces_reset();
 }

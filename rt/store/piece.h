@@ -11,6 +11,7 @@
 #include "common/interval_map.h"
 #include "fill.h"
 
+struct listed;
 struct patch;
 struct patch_copy;
 struct view;
@@ -20,6 +21,7 @@ enum piece_kind {
     PIECE_filled,                                       /* a fill makes them */
     PIECE_result,                                       /* the data pass will compute them: they are pending */
     PIECE_patched,                                      /* strided copies have put them together */
+    PIECE_listed,                                       /* a list says where in one source each part is */
 };
 
 /* A fill that pieces name. */
@@ -49,21 +51,22 @@ struct pending {
 
 /* A shard whose elements are at consecutive positions in its tensor is part of that: pieces of several such shards can
  * continue one another. */
-enum { PIECE_KIND_BITS = 2, NO_SHARD = UINT32_MAX >> PIECE_KIND_BITS };
+enum { PIECE_KIND_BITS = 3, NO_SHARD = UINT32_MAX >> PIECE_KIND_BITS };
 
 union origin {
     const void *any;
     struct filled *filled;
     const struct maker *maker;
     struct patch *patch;
+    struct listed *listed;
     struct interval *several;                           /* of a copy: the root of a map of pieces */
 };
 
 /* A line of the host's caches: there are many. */
 struct piece {
     struct interval interval;                           /* its tag: kind and number, below */
-    uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor) or patch;
-                                                           of a result: the operation's number in data order */
+    uint64_t offset;                                    /* of its first byte in the memory, shard (NO_SHARD: tensor), patch
+                                                           or list; of a result: the operation's number in data order */
     union origin source;
 };
 
@@ -111,6 +114,13 @@ bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t
 
 /* Whether a byte of a range is pending, and if so what is known of the first one. */
 bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first);
+
+/* How many pieces there are, in all maps. */
+uint64_t pieces_held(void);
+
+/* Makes pieces of one length that lie directly one behind the other one piece, if they are from one source, wherever in it each
+ * one is: rows of a table. A few are left as they are. */
+void pieces_list(struct interval_map *map);
 
 /* Frees all sources, makers and the free lists of pieces; all maps have been cleared. */
 void pieces_reset(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kb/arith.h"
 #include "machine/emitted.h"
 #include "store/contents.h"
 #include "store/piece.h"
@@ -719,6 +720,83 @@ static void side_by_side(void)
     contents_reset();
 }
 
+/* A table of one row of bytes, all in memory 0. */
+static struct tensor *table_new(uint64_t bytes)
+{
+    static struct shard shard;
+    static struct tensor tensor;
+    shard = (struct shard){.elements = bytes, .view = {.rank = 2, .shape = {1, bytes, 1, 1}, .stride = {bytes, 1}}};
+    tensor = (struct tensor){.dtype = DTYPE_u8, .dims = {.rank = 2, .size = {1, bytes, 1, 1}}, .elements = bytes, .shard = &shard,
+                             .shards = 1};
+    return &tensor;
+}
+
+static void copy_range(uint8_t (*value)[1 << 19], uint32_t to_memory, uint64_t to, uint32_t from_memory, uint64_t from, uint64_t bytes)
+{
+    struct view to_bytes = view_bytes(to_memory, to, bytes), from_bytes = view_bytes(from_memory, from, bytes);
+    contents_copy(&to_bytes, &from_bytes);
+    memmove(value[to_memory] + to, value[from_memory] + from, bytes);
+}
+
+/* Rows of a table in any order side by side, and a few of another memory, so many that they become lists; then parts of lists are copied, and lie over
+ * others. The table is what a fill gave, or bytes of the store. Every 512 rows,
+ * some are even ones only; those of one round begin at odd bytes. */
+static void rows(bool stored)
+{
+    enum { TABLE = 1 << 16, ROW = 4, ROWS = 25000, ROUNDS = 4, MOVES = 500, LONGEST = 500 };
+    static uint8_t value[MEMORIES][1 << 19], got[1 << 19];
+    bool good = true;
+    uint64_t most = 0;
+    memset(value, 0, sizeof value);
+    for (int i = 0; i < TABLE; i++)
+        value[0][i] = (uint8_t)rand();
+    store_reset();
+    if (stored) {
+        store_reach(0, TABLE);
+        memcpy(store_at(0, 0), value[0], TABLE);
+    } else {
+        contents_fill(&(struct fill){.tensor = table_new(TABLE), .kind = KB_GIVEN, .given = value[0]});
+    }
+    for (uint64_t round = 0; round < ROUNDS && good; round++) {
+        for (uint64_t row = 0; row < ROWS; row++)
+            copy_range(value, 1, (round * ROWS + row) * ROW, below(100) ? 0 : 2,
+                       (below(TABLE / ROW - 1) & ~(row >> 9 & 1)) * ROW + (round == 2), ROW);
+        contents_pending(1, 0, 1);                      /* what waits is done */
+        most = kb_max(most, pieces_held());
+        for (int move = 0; move < MOVES; move++) {
+            uint32_t to = 1 + below(2), from = below(3);
+            uint64_t step = below(3) ? ROW : 1, bytes = (1 + below(LONGEST)) * step, room = (from ? sizeof got : TABLE) - bytes;
+            copy_range(value, to, below((sizeof got - bytes) / step) * step, from, below(room / step) * step, bytes);
+        }
+        for (uint32_t memory = 1; memory < MEMORIES; memory++) {
+            contents_read(memory, 0, sizeof got, got);
+            good &= !memcmp(got, value[memory], sizeof got);
+        }
+    }
+    expect(good, "rows of a table %s, and copies of parts of them, are what a byte at a time gives", stored ? "of the store" : "of a fill");
+    expect(most > ROWS / 2 && most < 2 * ROWS, "%u rows are %u pieces at most", (unsigned)(ROUNDS * ROWS), (unsigned)most);
+    contents_reset();
+}
+
+/* Rows that are too far apart for a list. */
+static void far_rows(void)
+{
+    enum { ROW = 4, ROWS = 40000 };
+    struct fill fill = {.tensor = table_new(UINT64_C(1) << 40), .kind = KB_UNIFORM, .x = 0, .y = 100};
+    static uint8_t got[ROWS * ROW], want[ROWS * ROW];
+    store_reset();
+    contents_fill(&fill);
+    for (uint64_t row = 0; row < ROWS; row++) {
+        uint64_t from = row << 24 | below(1 << 20);
+        struct view to = view_bytes(1, row * ROW, ROW), of = view_bytes(0, from, ROW);
+        contents_copy(&to, &of);
+        fill_read(&fill, NULL, from, ROW, want + row * ROW);
+    }
+    contents_read(1, 0, sizeof got, got);
+    expect(!memcmp(got, want, sizeof got), "rows of a table of 2^40 bytes are what it holds there");
+    contents_reset();
+}
+
 int main(void)
 {
     fill_seed = 1;
@@ -741,6 +819,9 @@ int main(void)
     side_by_side();
     strips(false);
     strips(true);
+    rows(false);
+    rows(true);
+    far_rows();
     store_reset();
     return tests_end();
 }
