@@ -9,6 +9,8 @@
 #include "collective.h"
 
 enum { BUFFERS = 4, COMMANDS = 8 };                     /* commands that load the rows of a PE, at least */
+enum { ROWS = 128 };                                    /* of a command, at most: that cover the latency of all */
+enum { IDS = 1 << 12 };                                 /* that a PE or the host has at a time, at most */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
@@ -50,29 +52,47 @@ KB_KERNEL(gather, struct gather_args)
 {
     struct tl_shard ids = tl_my_shard(tl, arg->ids), y = tl_my_shard(tl, arg->y);
     uint64_t size = kb_dtype_bytes(y.dtype), dim = y.shape[1], room = tl_room_bytes(tl) / 2;
-    uint64_t some = kb_min(room, 2 * room - BUFFERS * 64) / kb_dtype_bytes(ids.dtype), a_buffer = kb_max(room / BUFFERS / size, 65) - 64;
+    uint64_t some = kb_min(kb_min(room, 2 * room - BUFFERS * 64) / kb_dtype_bytes(ids.dtype), IDS);
+    uint64_t a_buffer = kb_max(room / BUFFERS / size, 65) - 64;
     uint64_t wide = kb_min(dim, a_buffer), most = kb_min(kb_ceil_div(y.shape[0], COMMANDS), a_buffer / wide);
     for (uint64_t token = 0; token < y.shape[0]; token += some) {
         uint64_t count = kb_min(some, y.shape[0] - token);
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
+        const int32_t *id = tl_data(tl, loaded);
         for (uint64_t col = 0; col < dim; col += wide)
-            copy_rows(tl, arg, tl_data(tl, loaded), tl_part(tl, y, 0, token, count),
-                      (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, TL_RUNS_MOST));
+            copy_rows(tl, arg, id, tl_part(tl, y, 0, token, count), (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, ROWS));
         tl_free(tl, loaded);
     }
 }
 
 /* ---- the bench */
 
+/* All ids, of which the host has [first, first + count). */
+struct ids {
+    kb_tensor tensor;
+    uint64_t tokens, first, count;
+    double *id;
+};
+
+static uint64_t id_of(struct ids *ids, uint64_t token)
+{
+    if (token - ids->first >= ids->count) {
+        ids->first = token;
+        ids->count = kb_min(IDS, ids->tokens - token);
+        kb_peek_many(ids->tensor, token, ids->count, ids->id);
+    }
+    return (uint64_t)ids->id[token - ids->first];
+}
+
 /* The rows that cross links. A response takes the route of its request in the other direction, so it is added from the
  * PE that reads to the PE that owns the row. */
-static kb_traffic row_traffic(struct kb_pes pes, const double *id, uint64_t tokens, uint64_t vocab, uint64_t row_bytes)
+static kb_traffic row_traffic(struct kb_pes pes, struct ids *ids, uint64_t vocab, uint64_t row_bytes)
 {
     kb_traffic traffic = kb_traffic_new();
     for (uint64_t pe = 0; pe < pes.count; pe++) {
-        struct indices own = block_range(tokens, pes.count, pe);
+        struct indices own = block_range(ids->tokens, pes.count, pe);
         for (uint64_t t = own.first; t < own.first + own.count; t++) {
-            uint64_t owner = block_owner(vocab, pes.count, (uint64_t)id[t]);
+            uint64_t owner = block_owner(vocab, pes.count, id_of(ids, t));
             if (owner != pe)
                 kb_traffic_add(traffic, pes.pe[pe], pes.pe[owner], row_bytes);
         }
@@ -80,23 +100,30 @@ static kb_traffic row_traffic(struct kb_pes pes, const double *id, uint64_t toke
     return traffic;
 }
 
-static kb_ref expected(kb_tensor table, const double *id, uint64_t tokens, uint64_t dim)
+static kb_ref expected(kb_tensor table, struct ids *ids, uint64_t dim)
 {
-    double *rows = kb_has_data() ? kb_array(double, tokens * dim) : NULL;
-    for (uint64_t t = 0; rows && t < tokens; t++)
-        kb_peek_many(table, (uint64_t)id[t] * dim, dim, rows + t * dim);
-    return kb_ref_exact(kb_ref_given(rows, kb_2d(tokens, dim)));
+    double *rows = kb_has_data() ? kb_array(double, ids->tokens * dim) : NULL;
+    for (uint64_t t = 0; rows && t < ids->tokens; t++)
+        kb_peek_many(table, id_of(ids, t) * dim, dim, rows + t * dim);
+    return kb_ref_exact(kb_ref_given(rows, kb_2d(ids->tokens, dim)));
 }
 
-/* How many different rows of the table the ids name. */
-static uint64_t rows_named(const double *id, uint64_t tokens, uint64_t vocab)
+/* How many different rows of the table the ids name: of some millions of rows at a time, a bit for each. */
+static uint64_t rows_named(struct ids *ids, uint64_t vocab)
 {
-    bool *named = kb_array(bool, vocab);
+    enum { BYTES = 1 << 20 };
+    uint8_t *named = kb_array(uint8_t, BYTES);
     uint64_t rows = 0;
-    for (uint64_t i = 0; i < tokens; i++) {
-        uint64_t row = (uint64_t)id[i];
-        rows += !named[row];
-        named[row] = true;
+    for (uint64_t first = 0; first < vocab; first += 8 * BYTES) {
+        for (uint64_t i = 0; i < BYTES; i++)
+            named[i] = 0;
+        for (uint64_t t = 0; t < ids->tokens; t++) {
+            uint64_t row = id_of(ids, t) - first;
+            if (row >= 8 * BYTES || named[row / 8] >> row % 8 & 1)
+                continue;
+            named[row / 8] |= 1 << row % 8;
+            rows++;
+        }
     }
     return rows;
 }
@@ -146,14 +173,13 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     kb_tensor y = kb_tensor_new("y", dtype, kb_2d(tokens, dim), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(table, 0, 128);
     kb_fill_uniform(ids, 0, (double)(used ? used : vocab));
-    double *id = kb_array(double, tokens);
-    kb_peek_many(ids, 0, tokens, id);
+    struct ids known = {.tensor = ids, .tokens = tokens, .id = kb_array(double, IDS)};
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y});
     kb_wait(launch);
 
-    kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = rows_named(id, tokens, vocab) * row_bytes,
+    kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = rows_named(&known, vocab) * row_bytes,
                                              .writes = {y} },
                 &(struct kb_work){ .hbm_read = tokens * (row_bytes + 4), .hbm_written = tokens * row_bytes,
-                                   .traffic = row_traffic(pes, id, tokens, vocab, row_bytes) });
-    kb_expect_close(y, expected(table, id, tokens, dim));
+                                   .traffic = row_traffic(pes, &known, vocab, row_bytes) });
+    kb_expect_close(y, expected(table, &known, dim));
 }
