@@ -166,6 +166,15 @@ static void put_patch(const struct view *to, const struct strided *from)
     if (in_place)
         patch_hold(patch);
     patch_add(patch, from->copy, &within, from->map, from->first, from->bytes);
+    uint64_t at;
+    struct patch *part = patch_split(patch, &at);
+    if (part) {
+        set(map, begin, end - begin, piece_tag(PIECE_patched, 0), (struct piece){.source.patch = patch});
+        patch_drop(patch);
+        patch = part;
+        begin += at;
+        end = begin + patch_bytes(patch);
+    }
     if (patch_is_result(patch, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
     } else {

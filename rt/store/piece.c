@@ -671,6 +671,20 @@ static bool is_of_one_source(const struct patch_copy *a, const struct patch_copy
     return tag_kind(a->tag) == PIECE_stored || (a->source.any == b->source.any && (!copy_maker(a) || results > MANY_RESULTS));
 }
 
+/* What the elements of two copies of one source step by along an axis, as one copy: as those of either one do. Columns of one
+ * element each are at the distance of their elements. */
+struct step {
+    uint64_t to, from;
+};
+
+static struct step step_along(uint32_t axis, const struct patch_copy *lower, const struct patch_copy *higher)
+{
+    const struct patch_copy *along = lower->axis[axis].elements > 1 ? lower : higher;
+    if (along->axis[axis].elements > 1)
+        return (struct step){along->axis[axis].to_stride, along->axis[axis].from_stride};
+    return (struct step){1, higher->from > lower->from ? (higher->from - lower->from) / dtype_bytes[lower->dtype] : 0};
+}
+
 /* Whether two copies of one source are like one that is longer along an axis. It does not matter which element of a result
  * comes where. */
 static bool is_longer_along(uint32_t axis, const struct laid *lower, const struct laid *higher)
@@ -688,10 +702,9 @@ static bool is_longer_along(uint32_t axis, const struct laid *lower, const struc
         if (i != axis && a->axis[i].elements != b->axis[i].elements)
             return false;
     }
-    const struct patch_copy *along = a->axis[axis].elements > 1 ? a : b;
+    struct step step = step_along(axis, a, b);
     uint64_t bytes = a->axis[axis].elements * dtype_bytes[a->dtype], away = higher->at - lower->at;
-    return away && away == bytes * along->axis[axis].to_stride
-           && (!copies || b->from - a->from == bytes * along->axis[axis].from_stride);
+    return away && away == bytes * step.to && (!copies || b->from - a->from == bytes * step.from);
 }
 
 /* Finds the axis along which two copies of one source continue one another. Returns the rank of the first if there is none. */
@@ -713,9 +726,9 @@ static bool lengthen(struct laid *laid, const struct laid *by)
     uint32_t axis = axis_to_lengthen(laid, by);
     if (axis == copy->rank)
         return false;
-    const struct patch_copy *along = lower.copy->axis[axis].elements > 1 ? lower.copy : higher.copy;
-    copy->axis[axis].to_stride = along->axis[axis].to_stride;
-    copy->axis[axis].from_stride = along->axis[axis].from_stride;
+    struct step step = step_along(axis, lower.copy, higher.copy);
+    copy->axis[axis].to_stride = step.to;
+    copy->axis[axis].from_stride = step.from;
     copy->axis[axis].elements += by->copy->axis[axis].elements;
     copy->from = lower.copy->from;
     laid->at = lower.at;
@@ -739,9 +752,10 @@ static bool can_be_part(const struct patch *patch, size_t which, const struct la
     return true;
 }
 
-/* Takes what continues a new copy out of the others, into the new one. */
+/* Takes what continues a new copy out of the others, into the new one, and removes what that hides then. */
 static void take_neighbours(struct patch *patch, struct laid *laid)
 {
+    size_t before = patch->copies.count;
     for (size_t i = patch->copies.count; i > 0;) {
         struct laid *one = &patch->copies.at[--i];
         if (!is_of_one_source(laid->copy, one->copy) || axis_to_lengthen(laid, one) == laid->copy->rank || !can_be_part(patch, i, laid))
@@ -751,6 +765,10 @@ static void take_neighbours(struct patch *patch, struct laid *laid)
         laid_drop(one);
         memmove(one, one + 1, (--patch->copies.count - i) * sizeof *one);
         i = patch->copies.count;
+    }
+    if (patch->copies.count < before) {
+        struct view view = laid_view(laid);
+        remove_hidden(patch, &view);
     }
 }
 
@@ -765,11 +783,33 @@ void patch_add(struct patch *patch, struct patch_copy *copy, const struct view *
     if (has_too_many_copies(patch))
         patch_apply(patch);
     struct laid laid = {copy, to->offset};
-    deepen_by_copy(patch, copy);
     take_neighbours(patch, &laid);
     lay(patch, copy, laid.at);
+    if (only_copy(patch)) {
+        interval_clear(&patch->map);                    /* hidden */
+        patch->depth = 1;
+    }
+    deepen_by_copy(patch, copy);
     if (patch->depth > DEEPEST)
         patch_apply(patch);
+}
+
+struct patch *patch_split(struct patch *patch, uint64_t *at)
+{
+    struct laid *last = patch->copies.count ? &patch->copies.at[patch->copies.count - 1] : NULL;
+    if (!last || only_copy(patch))
+        return NULL;
+    struct view view = laid_view(last);
+    if (!view_is_dense(&view))
+        return NULL;
+    struct patch *made = patch_new(&PIECES, 0, view_bytes_of(&view));
+    *at = last->at;
+    lay(made, last->copy, 0);
+    deepen_by_copy(made, last->copy);
+    patch->copied -= made->bytes;
+    patch->copies.count--;
+    laid_drop(last);
+    return made;
 }
 
 bool patch_join(struct patch *patch, const struct patch *other, bool before)

@@ -160,6 +160,11 @@ bool patch_is_single(const struct patch *patch);
  * both: it becomes that one. A copy was just added to the patch, so no other patch has this. Returns whether it does. */
 bool patch_join(struct patch *patch, const struct patch *other, bool before);
 
+/* Takes the copy that was laid last out of a patch, if its elements are consecutive bytes, but not all of the patch: returns a
+ * patch of those bytes alone, which are at *at. It has one holder. NULL: they are not. What the patch holds there is not known
+ * then. */
+struct patch *patch_split(struct patch *patch, uint64_t *at);
+
 /* Whether all that a patch holds is a result, or some results where there are very many, perhaps of several makers: sets the
  * maker and the operation of the one that was laid first. */
 bool patch_is_result(const struct patch *patch, struct pending *result);
