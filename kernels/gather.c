@@ -111,15 +111,14 @@ static kb_ref expected(kb_tensor table, struct ids *ids, uint64_t dim)
 /* How many different rows of the table the ids name: of some millions of rows at a time, a bit for each. */
 static uint64_t rows_named(struct ids *ids, uint64_t vocab)
 {
-    enum { BYTES = 1 << 20 };
-    uint8_t *named = kb_array(uint8_t, BYTES);
-    uint64_t rows = 0;
-    for (uint64_t first = 0; first < vocab; first += 8 * BYTES) {
-        for (uint64_t i = 0; i < BYTES; i++)
+    uint64_t bytes = kb_min(kb_ceil_div(vocab, 8), 1 << 20), rows = 0;
+    uint8_t *named = kb_array(uint8_t, bytes);
+    for (uint64_t first = 0; first < vocab; first += 8 * bytes) {
+        for (uint64_t i = 0; i < bytes; i++)
             named[i] = 0;
         for (uint64_t t = 0; t < ids->tokens; t++) {
             uint64_t row = id_of(ids, t) - first;
-            if (row >= 8 * BYTES || named[row / 8] >> row % 8 & 1)
+            if (row >= 8 * bytes || named[row / 8] >> row % 8 & 1)
                 continue;
             named[row / 8] |= 1 << row % 8;
             rows++;
@@ -174,12 +173,13 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     kb_fill_uniform(table, 0, 128);
     kb_fill_uniform(ids, 0, (double)(used ? used : vocab));
     struct ids known = {.tensor = ids, .tokens = tokens, .id = kb_array(double, IDS)};
+    uint64_t read_bytes = rows_named(&known, vocab) * row_bytes;
+    kb_traffic traffic = row_traffic(pes, &known, vocab, row_bytes);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y});
     kb_wait(launch);
 
-    kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = rows_named(&known, vocab) * row_bytes,
-                                             .writes = {y} },
+    kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = read_bytes, .writes = {y} },
                 &(struct kb_work){ .hbm_read = tokens * (row_bytes + 4), .hbm_written = tokens * row_bytes,
-                                   .traffic = row_traffic(pes, &known, vocab, row_bytes) });
+                                   .traffic = traffic });
     kb_expect_close(y, expected(table, &known, dim));
 }
