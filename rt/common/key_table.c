@@ -5,7 +5,8 @@
 
 #include "arena.h"
 
-enum { FIRST_BITS = 10 };
+/* It grows fourfold: the arena keeps what it had. */
+enum { FIRST_BITS = 10, MORE_BITS = 2 };
 
 static void link_in(struct key_table *table, struct key_link *link)
 {
@@ -18,7 +19,7 @@ static void grow(struct key_table *table)
 {
     struct key_link **old = table->chains;
     size_t chains = old ? (size_t)1 << table->bits : 0;
-    table->bits = old ? table->bits + 1 : FIRST_BITS;
+    table->bits = old ? table->bits + MORE_BITS : FIRST_BITS;
     table->chains = arena_alloc((size_t)1 << table->bits, sizeof *table->chains);
     memset(table->chains, 0, sizeof *table->chains << table->bits);     /* or each page faults at a read and at a write */
     for (size_t i = 0; i < chains; i++)

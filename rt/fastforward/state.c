@@ -168,7 +168,7 @@ static void compare_event(struct fingerprint *print, const struct event *event, 
 
 static void compare_message(struct fingerprint *print, const struct message *message, bool under_way)
 {
-    compare_event(print, &message->event, kb_nodes[message->route->from_rank].messages);
+    compare_event(print, &message->event, kb_nodes[route_from_rank(message->route)].messages);
 #define WHEN_DELIVERED !under_way
 #define MESSAGE(field, kind, when) COMPARE(MESSAGE, message, field, kind, when)
 #include "machine/state.def"
@@ -364,8 +364,10 @@ static uint32_t copy_rank(const struct copy *copy, uint32_t rank)
 
 static struct route *copy_route(const struct copy *copy, const struct route *route)
 {
-    return route_of((struct way){rank_place(copy_rank(copy, route->from_rank)),
-                                 rank_place(copy_rank(copy, route->to_rank)), route->way.direction, route->way.plane});
+    struct way way = route_way(route);
+    way.from = rank_place(copy_rank(copy, route_from_rank(route)));
+    way.to = rank_place(copy_rank(copy, route_to_rank(route)));
+    return route_of(way);
 }
 
 INLINE void copy_field(const struct copy *c, enum state_kind kind, void *to, const void *from, size_t bytes)
@@ -415,7 +417,7 @@ static void copy_message(struct copy *c, struct message *to, const struct messag
 {
 #define MESSAGE(field, kind, when) COPY(MESSAGE, field, kind)
 #include "machine/state.def"
-    copy_event(c, &to->event, &from->event, to->route->from_rank);
+    copy_event(c, &to->event, &from->event, route_from_rank(to->route));
 }
 
 static void copy_transfer(struct copy *c, struct token *token, const struct transfer *original)

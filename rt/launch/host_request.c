@@ -90,7 +90,7 @@ static void read_reached(struct message *message)
     struct leg *leg = leg_of(message);
     const struct range *range = &leaf_of(leg)->range;
     const struct payload *payload = payload_of(range->bytes);
-    delivery_settle(&kb_nodes[message->route->to_rank], &message->event);
+    delivery_settle(&kb_nodes[route_to_rank(message->route)], &message->event);
     struct served served = memory_read(range, payload, now_ps);
     data_send(&leg->data, route_answer(message->route), payload, served.first_ps, served.last_ps - served.first_ps,
               &response);

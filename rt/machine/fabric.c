@@ -82,10 +82,10 @@ static uint32_t node_number(struct place place)
     return place_cube(place) * in_cube + node->index;
 }
 
-static struct kb_handled model_handles(struct place at, const struct way *way, uint64_t bytes, uint64_t t_ps)
+static struct kb_handled model_handles(struct place at, uint32_t from, uint32_t to, uint64_t bytes, uint64_t t_ps)
 {
     const struct fabric_model *model = &kb_fabric_models[place_kind(at)];
-    const struct kb_head_request ask = {node_number(at), place_rank(way->from), place_rank(way->to), bytes, t_ps};
+    const struct kb_head_request ask = {node_number(at), from, to, bytes, t_ps};
     struct kb_handled said = model->handle(&ask);
     if (said.ready_ps < t_ps || said.ready_ps > (bytes ? UINT64_MAX - 1 : CONTROL_MOST_PS))
         run_failed("%s_service of %s: a %s message that reaches %s at %" PRIu64 " ps cannot be handled at %" PRIu64
@@ -106,19 +106,17 @@ uint32_t model_choose(struct place at, unsigned kind, const struct kb_waiting_he
 
 static uint64_t control_handled_ps(const struct way *way, struct place at)
 {
-    return kb_fabric_models[place_kind(at)].handle ? model_handles(at, way, 0, 0).ready_ps : spec.overhead_ps[place_kind(at)];
+    if (!kb_fabric_models[place_kind(at)].handle)
+        return spec.overhead_ps[place_kind(at)];
+    return model_handles(at, place_rank(way->from), place_rank(way->to), 0, 0).ready_ps;
 }
 
 /* ---- routes */
 
-/* What a way has besides its ends: the direction and the plane. */
-enum { WAY_BITS = 3 };
-_Static_assert(DIRECTIONS * PLANES_MOST <= 1 << WAY_BITS && 2 * RANK_BITS + WAY_BITS <= 64, "ways have keys of 64 bits");
-
 static __attribute__((noinline)) uint64_t way_key(const struct way *way)
 {
     uint64_t from = place_rank(way->from), to = place_rank(way->to);
-    return from << (RANK_BITS + WAY_BITS) | to << WAY_BITS | way->plane << 1 | way->direction;
+    return from << (RANK_BITS + WAY_BITS) | to << WAY_BITS | (way->plane * DIRECTIONS + way->direction);
 }
 
 struct route *route_of(struct way way)
@@ -128,11 +126,16 @@ struct route *route_of(struct way way)
     if (route)
         return route;
     route = arena_alloc(1, sizeof *route);
-    uint32_t from_rank = place_rank(way.from);
-    *route = (struct route){.way = way, .from_rank = from_rank, .to_rank = place_rank(way.to), .from = &kb_nodes[from_rank],
-                            .latency_ps = UINT64_MAX};
+    *route = (struct route){.from = &kb_nodes[place_rank(way.from)], .latency_ps = UINT64_MAX};
     key_table_add(&routes.table, &route->link, key);
     return route;
+}
+
+__attribute__((noinline)) struct way route_way(const struct route *route)
+{
+    uint64_t key = route->link.key;
+    return (struct way){rank_place(route_from_rank(route)), rank_place(route_to_rank(route)), key % DIRECTIONS,
+                        key / DIRECTIONS % PLANES_MOST};
 }
 
 __attribute__((cold)) const struct route *route_listed(const struct way *way)
@@ -141,9 +144,9 @@ __attribute__((cold)) const struct route *route_listed(const struct way *way)
     return route && route->length ? route : NULL;
 }
 
-struct route *route_answer_made(struct route *request)
+__attribute__((cold)) struct route *route_answer_made(struct route *request)
 {
-    request->answer = route_of(way_answer(request->way, kb_shape.plane_of_read));
+    request->answer = route_of(way_answer(route_way(request), kb_shape.plane_of_read));
     if (!request->answer->length)
         route_list_steps(request->answer);
     return request->answer;
@@ -196,10 +199,10 @@ static uint64_t routers_latency_ps(struct traversal *along)
     return *known - 1;
 }
 
-static uint64_t walk_latency_ps(const struct way *way)
+static uint64_t walk_latency_ps(struct way way)
 {
     uint64_t latency_ps = 0;
-    for (struct traversal along = traversal_of(*way);;) {
+    for (struct traversal along = traversal_of(way);;) {
         if (!spec.modelled && traversal_is_inside(&along) && is_at_router(&along))
             latency_ps += routers_latency_ps(&along);
         if (!traversal_next(&along))
@@ -222,23 +225,24 @@ static uint64_t steps_latency_ps(const struct route *route)
 uint64_t route_latency_ps(struct route *route)
 {
     if (route->latency_ps == UINT64_MAX)
-        route->latency_ps = route->length && !spec.modelled ? steps_latency_ps(route) : walk_latency_ps(&route->way);
+        route->latency_ps = route->length && !spec.modelled ? steps_latency_ps(route) : walk_latency_ps(route_way(route));
     return route->latency_ps;
 }
 
 /* Whether the links of a request's way are those of the way back, in the other direction, which are as fast: answers of control
  * take plane 0. */
-static bool goes_back(const struct route *request)
+static bool goes_back(const struct way *request)
 {
-    return request->way.direction == REQUEST && request->way.plane == 0 && !kb_shape.own_answers;
+    return request->direction == REQUEST && request->plane == 0 && !kb_shape.own_answers;
 }
 
 struct route *route_back_made(struct route *request)
 {
-    request->back = route_of(way_answer(request->way, 0));
-    if (request->length && goes_back(request) && !spec.modelled)
-        request->back->latency_ps = route_latency_ps(request) - spec.overhead_ps[place_kind(request->way.to)]
-                                    + spec.overhead_ps[place_kind(request->way.from)];
+    const struct way way = route_way(request);
+    request->back = route_of(way_answer(way, 0));
+    if (request->length && goes_back(&way) && !spec.modelled)
+        request->back->latency_ps = route_latency_ps(request) - spec.overhead_ps[place_kind(way.to)]
+                                    + spec.overhead_ps[place_kind(way.from)];
     return request->back;
 }
 
@@ -267,21 +271,22 @@ static inline bool is_same_cube(struct place a, struct place b)
     return a.sip == b.sip && a.cube == b.cube;
 }
 
-static void entrance_add(const struct route *route, const struct entrance *of)
+static void entrance_add(const struct route *route, const struct way *way, const struct entrance *of)
 {
     struct entrance *entrance = arena_alloc(1, sizeof *entrance);
     *entrance = *of;
     entrance->steps = route->steps;
-    key_table_add(&routes.entrances, &entrance->link, entrance_key(&route->way));
+    key_table_add(&routes.entrances, &entrance->link, entrance_key(way));
 }
 
 __attribute__((noinline)) void route_list_steps(struct route *route)
 {
     static struct ARRAY(struct step) steps;
-    struct place to = route->way.to;
-    struct traversal along = traversal_of(route->way);
+    const struct way way = route_way(route);
+    const struct place to = way.to;
+    struct traversal along = traversal_of(way);
     struct entrance entrance = {.length = 0};
-    const struct entrance *known = to.cube == OUTSIDE ? NULL : key_table_find(&routes.entrances, entrance_key(&route->way));
+    const struct entrance *known = to.cube == OUTSIDE ? NULL : key_table_find(&routes.entrances, entrance_key(&way));
     uint32_t narrowest = 0;
     steps.count = 0;
     if (known && known->along.over_chips == along.over_chips) {
@@ -289,8 +294,8 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
         memcpy(steps.at, known->steps, known->length * sizeof *steps.at);
         steps.count = known->length;
         along = known->along;
-        along.way = route->way;
-        along.end_rank = route->to_rank;
+        along.way = way;
+        along.end_rank = route_to_rank(route);
         narrowest = known->narrowest;
     }
     for (;;) {
@@ -305,13 +310,13 @@ __attribute__((noinline)) void route_list_steps(struct route *route)
             event_order(along.rank, CLASS_MESSAGE, 0), spec.overhead_ps[place_kind(along.hop.to)],
             spec.link[along.hop.speed].latency_ps, (uint16_t)along.hop.speed, speed_class(along.hop.speed),
             place_kind(along.hop.to)};
-        *array_add(&steps) = step_new(along.hop.link, along.rank == route->to_rank);
+        *array_add(&steps) = step_new(along.hop.link, along.rank == route_to_rank(route));
     }
     route->length = steps.count;
     route->steps = memcpy(arena_alloc(steps.count, sizeof *steps.at), steps.at, steps.count * sizeof *steps.at);
     route->narrowest = narrowest;
     if (entrance.length && to.cube != OUTSIDE)
-        entrance_add(route, &entrance);
+        entrance_add(route, &way, &entrance);
 }
 
 /* ---- messages */
@@ -325,7 +330,7 @@ static void message_number(struct message *message, struct route *route)
 
 static void message_at(struct message *message, uint32_t rank, uint64_t t_ps, void (*fire)(struct event *))
 {
-    message->event.order = event_order(rank, CLASS_MESSAGE, message->route->from_rank);
+    message->event.order = event_order(rank, CLASS_MESSAGE, route_from_rank(message->route));
     message->event.fire = fire;
     event_at(&message->event, t_ps);
 }
@@ -344,7 +349,7 @@ static __attribute__((cold, noinline)) void control_leaves(struct message *messa
     struct route *route = message->route;
     uint64_t delivered_ps = time_after(leave_ps, route_latency_ps(route));
     observe_control_sent(message, leave_ps, delivered_ps);
-    message_at(message, route->to_rank, delivered_ps, message_delivered);
+    message_at(message, route_to_rank(route), delivered_ps, message_delivered);
 }
 
 void control_send(struct message *message, struct route *route, uint64_t leave_ps,
@@ -355,7 +360,7 @@ void control_send(struct message *message, struct route *route, uint64_t leave_p
     if (route->latency_ps == UINT64_MAX || is_observed(MOMENT_control_sent))
         control_leaves(message, leave_ps);
     else
-        message_at(message, route->to_rank, time_after(leave_ps, route->latency_ps), message_delivered);
+        message_at(message, route_to_rank(route), time_after(leave_ps, route->latency_ps), message_delivered);
 }
 
 void control_catch_up(struct message *message, struct route *route, uint64_t delivered_ps,
@@ -364,7 +369,7 @@ void control_catch_up(struct message *message, struct route *route, uint64_t del
     struct event *event = &message->event;
     message->route = route;
     message->delivered = delivered;
-    event_set(event, event_order(route->to_rank, CLASS_MESSAGE, route->from_rank), event->key, message_delivered);
+    event_set(event, event_order(route_to_rank(route), CLASS_MESSAGE, route_from_rank(route)), event->key, message_delivered);
     event->t_ps = delivered_ps;
     event_catch_up(event, by);
 }
@@ -384,7 +389,7 @@ static void data_leaves(struct event *event);
 static uint32_t data_rank(const struct data_message *data)
 {
     const struct route *route = data->message.route;
-    return data->step > route->steps ? target_rank(step_target(data->step - 1)) : route->from_rank;
+    return data->step > route->steps ? target_rank(step_target(data->step - 1)) : route_from_rank(route);
 }
 
 /* The next event of a head is at a node. */
@@ -525,7 +530,7 @@ static struct waiting_head **link_choice(struct link_queue *queue)
     choices.count = 0;
     for (const struct waiting_head *head = queue->first; head; head = head->next) {
         const struct route *route = head->data->message.route;
-        *array_add(&choices) = (struct kb_waiting_head){route->from_rank, route->to_rank, head->data->payload->bytes,
+        *array_add(&choices) = (struct kb_waiting_head){route_from_rank(route), route_to_rank(route), head->data->payload->bytes,
                                                         head->arrived_ps, head->head_ps};
     }
     uint32_t choice = model_choose(queue->from, KB_LINK, choices.at, queue->count);
@@ -627,7 +632,8 @@ static inline uint64_t data_handled_ps(const struct data_message *data, const st
 {
     uint64_t bytes = data->payload->bytes;
     if (watched && kb_fabric_models[target->kind].handle) {
-        struct kb_handled said = model_handles(rank_place(target_rank(target)), &data->message.route->way, bytes, now_ps);
+        const struct route *route = data->message.route;
+        struct kb_handled said = model_handles(rank_place(target_rank(target)), route_from_rank(route), route_to_rank(route), bytes, now_ps);
         uint64_t start_ps = said.wait_ps < said.ready_ps - now_ps ? now_ps + said.wait_ps : said.ready_ps;
         stats_node(target_rank(target), bytes, now_ps, start_ps, said.ready_ps - start_ps, watched);
         return said.ready_ps;
@@ -699,7 +705,7 @@ static inline void data_make(struct data_message *data, struct route *route, con
                              const struct data_kind *kind)
 {
     message_number(&data->message, route);
-    data->message.event.order = route->from_rank;       /* the part that all events of the head have */
+    data->message.event.order = route_from_rank(route); /* the part that all events of the head have */
     data->payload = payload;
     data->step = route->steps;
     uint64_t drain_ps = data_drain_ps(data);
@@ -716,7 +722,7 @@ static inline bool leaves_later(struct data_message *data, uint64_t leave_ps, vo
     if (leave_ps == now_ps)
         return false;
     route->from->departing++;
-    message_at(&data->message, route->from_rank, leave_ps, leaves);
+    message_at(&data->message, route_from_rank(route), leave_ps, leaves);
     return true;
 }
 
@@ -961,7 +967,7 @@ void data_count_event(const struct data_message *data, int count)
     if (fire == data_leaves)
         route->from->departing += count;
     else if (fire == data_ends)
-        kb_nodes[route->to_rank].arriving += count;
+        kb_nodes[route_to_rank(route)].arriving += count;
 }
 
 void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*delivered)(struct message *))
@@ -970,7 +976,7 @@ void data_deliver(struct data_message *data, uint64_t delivered_ps, void (*deliv
     if (delivered_ps == now_ps)
         delivered(&data->message);
     else
-        message_at(&data->message, data->message.route->to_rank, delivered_ps, message_delivered);
+        message_at(&data->message, route_to_rank(data->message.route), delivered_ps, message_delivered);
 }
 
 void fabric_reset(void)

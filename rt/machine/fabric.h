@@ -76,9 +76,7 @@ static inline const struct link_target *step_target(const struct step *step)
 
 /* A way, worked out: its steps, and its latency. There is one route for each way that is used. */
 struct route {
-    struct key_link link;                               /* in the table of routes, by their ends, direction and plane */
-    struct way way;
-    uint32_t from_rank, to_rank;
+    struct key_link link;                               /* in the table of routes; its key is the way */
     struct fabric_node *from;                           /* where it begins */
     uint32_t length;                                    /* steps; 0: no data have been sent over it */
     uint32_t narrowest;                                 /* of the speeds of its links that with the least bandwidth */
@@ -87,7 +85,23 @@ struct route {
     struct route *back, *answer;                        /* of answers to a request; NULL until they are used */
 };
 
+/* A key has the ranks of both ends, the plane and the direction. */
+enum { WAY_BITS = 3 };
+_Static_assert(DIRECTIONS * PLANES_MOST <= 1 << WAY_BITS && 2 * RANK_BITS + WAY_BITS <= 64, "ways have keys of 64 bits");
+
+static inline uint32_t route_from_rank(const struct route *route)
+{
+    return route->link.key >> (RANK_BITS + WAY_BITS);
+}
+
+static inline uint32_t route_to_rank(const struct route *route)
+{
+    return route->link.key >> WAY_BITS & ((1 << RANK_BITS) - 1);
+}
+
 struct route *route_of(struct way way);
+
+struct way route_way(const struct route *route);
 
 /* The route of a way over which data have been sent, with its steps; NULL: none have. */
 const struct route *route_listed(const struct way *way);

@@ -501,18 +501,18 @@ static void message_arrived(struct data_message *data, uint64_t head_ps, uint64_
     if (kb_attrs.pe_ipcq_buffer == BUFFER_tcm)
         data_deliver(data, done_ps, slot_filled);
     else
-        doorbell_send(message, data->message.route->way.to, done_ps);
+        doorbell_send(message, rank_place(route_to_rank(data->message.route)), done_ps);
 }
 
 /* The data are at a memory that holds several of their rings. */
 static void messages_arrived(struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
     struct ipcq_message *message = container_of(data, struct ipcq_message, branch.data);
-    struct place memory = data->message.route->way.to;
     if (kb_attrs.pe_ipcq_buffer == BUFFER_tcm) {
         message_arrived(data, head_ps, delivered_ps);
         return;
     }
+    struct place memory = rank_place(route_to_rank(data->message.route));
     for (struct ipcq_message *next; message; message = next) {
         next = message->beside;
         doorbell_send(message, memory, slot_write(message, data->payload, head_ps, delivered_ps));

@@ -67,7 +67,7 @@ static char *name_in_cube(char *to, const struct cube_node *node)
     }
 }
 
-const char *place_name(struct place place)
+__attribute__((cold)) const char *place_name(struct place place)
 {
     static char name[96];
     char *end = name;

@@ -229,16 +229,15 @@ static void host_request_ends(const struct memory_request *request)
 
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
 {
-    const struct way *way = &message->route->way;
     if (!is_followed(message->cause))
         return;
     struct follow *of = watch.of;
     fill_until(leave_ps);
-    struct account_step step = {.what = STEP_control, .from = message->route->from_rank, .to = message->route->to_rank,
+    struct account_step step = {.what = STEP_control, .from = route_from_rank(message->route), .to = route_to_rank(message->route),
                                 .begin_ps = leave_ps, .end_ps = delivered_ps, .first_hop = of->hops.count};
     uint64_t t_ps = leave_ps;
-    for (struct traversal along = traversal_of(*way); traversal_next(&along); step.hops++) {
-        struct control_hop hop = control_hop(way, along.hop);
+    for (struct traversal along = traversal_of(route_way(message->route)); traversal_next(&along); step.hops++) {
+        struct control_hop hop = control_hop(&along.way, along.hop);
         uint64_t arrives_ps = t_ps + hop.link_ps;
         t_ps = arrives_ps + hop.node_ps;
         *array_add(&of->hops) = (struct account_hop){along.rank, along.hop.speed, arrives_ps, t_ps};
@@ -257,7 +256,7 @@ static void link_taken(uint64_t link, uint64_t bytes, uint64_t asked_ps, uint64_
     if (!of->on_its_way) {
         fill_until(asked_ps);
         *array_add(&of->steps) = (struct account_step){
-            .what = STEP_data, .from = observed_message->route->from_rank, .to = observed_message->route->to_rank,
+            .what = STEP_data, .from = route_from_rank(observed_message->route), .to = route_to_rank(observed_message->route),
             .begin_ps = asked_ps, .bytes = bytes, .first_hop = of->hops.count};
         of->on_its_way = true;
     }

@@ -233,8 +233,8 @@ static void host_request_ends(const struct memory_request *request)
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
 {
     struct json row = row_begin("control");
-    json_string(&row, "node", place_name(message->route->way.from));
-    json_string(&row, "to", place_name(message->route->way.to));
+    json_string(&row, "node", place_name(rank_place(route_from_rank(message->route))));
+    json_string(&row, "to", place_name(rank_place(route_to_rank(message->route))));
     json_u64(&row, "start", leave_ps);
     json_u64(&row, "end", delivered_ps);
     write_cause(&row, message->cause);

@@ -902,8 +902,8 @@ static void reservations_begin(struct reservations *those)
     values[count++] = (struct perfetto_value){those->cause.kernel ? ARGUMENT_command : ARGUMENT_request, false, those->cause.number};
     values[count++] = (struct perfetto_value){ARGUMENT_bytes, false, those->bytes};
     if (those->route) {
-        values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(those->route->from_rank)};
-        values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(those->route->to_rank)};
+        values[count++] = (struct perfetto_value){ARGUMENT_from, true, node_text(route_from_rank(those->route))};
+        values[count++] = (struct perfetto_value){ARGUMENT_to, true, node_text(route_to_rank(those->route))};
     }
     perfetto_slices_make(&those->slices, &(struct perfetto_event){.name = actor_of(those->cause).name, .value_count = count,
                                                                   .values = values});

@@ -625,7 +625,7 @@ static struct ref for_who_runs(struct ref ref, uint64_t t_ps)
 
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)
 {
-    uint64_t at = place_at(RESOURCE_NODE, message->route->from_rank);
+    uint64_t at = place_at(RESOURCE_NODE, route_from_rank(message->route));
     struct ref leaves = for_who_runs(chain(leave_ps, WORK_node, at), leave_ps);
     if (!message->cause.kernel)
         message_subject(message);
@@ -681,10 +681,10 @@ static struct ref fed_by_hbm(struct ref head, uint64_t head_ps, const struct ent
 
 static void data_arrived(const struct data_message *data, uint64_t head_ps, uint64_t delivered_ps)
 {
-    struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, data->message.route->to_rank));
-    bool of_hbm = place_is_kind(rank_place(data->message.route->from_rank), NODE_hbm_ctrl);
+    struct ref head = chain(head_ps, WORK_node, place_at(RESOURCE_NODE, route_to_rank(data->message.route)));
+    bool of_hbm = place_is_kind(rank_place(route_from_rank(data->message.route)), NODE_hbm_ctrl);
     bool streams = data->tail_ps > data_drain_ps(data);
-    uint64_t at = streams ? place_at(RESOURCE_NODE, data->message.route->from_rank) : narrowest(data);
+    uint64_t at = streams ? place_at(RESOURCE_NODE, route_from_rank(data->message.route)) : narrowest(data);
     if (of_hbm) {
         struct entry *read = entry_place(key_of(data, ABOUT_READ));
         head = streams ? fed_by_hbm(head, head_ps, read, at) : head;

@@ -64,8 +64,8 @@ static void emit_control(struct walk *walk, uint32_t item)
     bool launch = !about->who.kernel && launch_of(about->who.number);
     uint64_t t_ps = item_begin_ps(&items[item]);
     parts.count = 0;
-    for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
-        struct control_hop hop = control_hop(&route->way, along.hop);
+    for (struct traversal along = traversal_of(route_way(route)); traversal_next(&along);) {
+        struct control_hop hop = control_hop(&along.way, along.hop);
         uint64_t wire_ps = t_ps + hop.link_ps, node_ps = wire_ps + hop.node_ps;
         *array_add(&parts) = (struct segment){t_ps, wire_ps, .work = WORK_wire,
                                               .at = place_at(RESOURCE_LINK, along.hop.link)};

@@ -107,8 +107,8 @@ static struct span span_after(const struct route *route, uint64_t begin_ps, uint
 {
     struct span span = {.route = route};
     uint64_t t_ps = begin_ps;
-    for (struct traversal along = traversal_of(route->way); traversal_next(&along);) {
-        struct control_hop hop = control_hop(&route->way, along.hop);
+    for (struct traversal along = traversal_of(route_way(route)); traversal_next(&along);) {
+        struct control_hop hop = control_hop(&along.way, along.hop);
         uint64_t wire_ps = after(from_ps, t_ps, t_ps + hop.link_ps);
         t_ps += hop.link_ps;
         uint64_t node_ps = after(from_ps, t_ps, t_ps + hop.node_ps);
