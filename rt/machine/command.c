@@ -34,11 +34,6 @@ const char *const fault_names[FAULTS] = {
 /* Simple commands, and composites, whose plans are large: one that is reused keeps the memory of its plan. */
 static struct pool simple, composites;
 
-static struct pool *pool_of(enum command_kind kind)
-{
-    return command_is_composite(kind) ? &composites : &simple;
-}
-
 static struct pool operands;                            /* of composites under way */
 static struct pool strided;                             /* struct runs of simple commands under way */
 
@@ -53,7 +48,13 @@ static const struct address_run *list_copy(struct command *command, const struct
 
 struct command *command_new(const struct request *ask)
 {
-    struct command *command = pool_reuse(pool_of((enum command_kind)ask->kind), sizeof *command);
+    struct command *command;
+    if (command_is_composite(ask->kind)) {
+        command = pool_reuse(&composites, sizeof *command);
+        memset(&command->planned, 0, sizeof *command - SIMPLE_COMMAND_BYTES);
+    } else {
+        command = pool_reuse(&simple, SIMPLE_COMMAND_BYTES);
+    }
     memset(command, 0, offsetof(struct command, plan));
     command->ask = *ask;
     command->holders = 1;
@@ -88,11 +89,15 @@ void command_drop(struct command *command)
     if (--command->holders > 0)
         return;
     observe_command_dropped(command);
-    if (command->operands)
-        pool_give_back(&operands, command->operands);
     if (!command->ask.listed && command->ask.runs)
         pool_give_back(&strided, (struct runs *)command->ask.runs);
-    pool_give_back(pool_of((enum command_kind)command->ask.kind), command);
+    if (!command_is_composite(command->ask.kind)) {
+        pool_give_back(&simple, command);
+        return;
+    }
+    if (command->operands)
+        pool_give_back(&operands, command->operands);
+    pool_give_back(&composites, command);
 }
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)

@@ -109,28 +109,31 @@ struct command {
     bool complete;
     uint8_t first_stage;                                /* of every tile, an enum stage_kind */
     uint64_t tiles_left, tiles, tiles_k;
-    const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
-    struct request ask;
-    uint64_t tiles_m, tiles_n;
     uint64_t link_ps;                                   /* over the link from the scheduler to the part that serves it */
+    struct request ask;
     const struct submitter *submitter;
     const char *kernel;                                 /* name of the kernel that submitted it, for messages */
     struct command *next, *before;                      /* of the same kernel and not complete, by number */
     struct command *waiting;                            /* behind it for the scheduler, then for the feeder */
     uint64_t submitted_ps, complete_ps;
-    uint32_t epilogue_count[SCOPES];
     uint32_t holders;                                   /* how many hold it; at first the machine does */
     uint32_t multicast;                                 /* send to several PEs: what it uses (ipcq.c); else 0 */
-    uint32_t shape_count;
     struct tile_shape *shapes;                          /* of its tiles (tiling.h) */
-    uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
     struct ring *ring;                                  /* send, recv: that it uses (ipcq.c); NULL: several */
     struct ipcq_message *slot;                          /* recv: the slot that it reads */
-    struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
-    /* The next command at this place in the pool keeps the rest. */
+    /* The next command at this place in the pool keeps these. */
     void *plan;                                         /* memory for its stages, and for its epilogues or list */
     uint64_t plan_bytes;
+    /* Very many simple commands wait at a time: they have no memory for the rest. */
+    const struct tile *planned;                         /* its tiles, if a user's generator has planned it; else NULL */
+    uint64_t tiles_m, tiles_n;
+    uint64_t edge_row, edge_column;                     /* of tiles: the last, if it is smaller; UINT64_MAX: none is */
+    struct operand *operands;                           /* those that are worked out (operand.h), or NULL */
+    uint32_t epilogue_count[SCOPES];
+    uint32_t shape_count;
 };
+
+enum { SIMPLE_COMMAND_BYTES = offsetof(struct command, planned) };
 
 _Static_assert(offsetof(struct command, ask) + offsetof(struct request, peer) + sizeof(uint32_t) == 64, "it is one line");
 

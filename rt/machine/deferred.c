@@ -22,7 +22,7 @@ static void shape_mark(struct stage *first, struct stage *last)
 
 void deferrable_mark(struct command *command)
 {
-    if (kb_own_models || command->planned || !command_is_composite(command->ask.kind))
+    if (kb_own_models || command->planned)
         return;
     for (struct tile_shape *shape = command->shapes; shape < command->shapes + command->shape_count; shape++) {
         struct stage *last = shape->stages;

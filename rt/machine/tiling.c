@@ -342,10 +342,8 @@ static void simple_make(struct command *command)
     plan->stage.amount = amount_of(command, &plan->shape, &plan->stage);
     plan->end.kind = STAGE_NONE;
     command->shapes = &plan->shape;
-    command->shape_count = 1;
     command->first_stage = plan->stage.kind;
-    command->tiles_m = command->tiles_k = command->tiles_n = command->tiles = command->tiles_left = 1;
-    command->edge_row = command->edge_column = UINT64_MAX;
+    command->tiles_k = command->tiles = command->tiles_left = 1;
 }
 
 const char *tiling_make(struct command *command)
