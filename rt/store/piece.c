@@ -955,6 +955,6 @@ void pieces_reset(void)
     for (uint32_t i = 0; i < VIEW_RANK; i++)
         pool_release(&copies[i]);
     pool_release(&maker_pool);
-    assert(results == 0);
+    assert(results == 0 && held == 0);
     memset(makers, 0, sizeof makers);
 }
