@@ -9,8 +9,8 @@
 #include "collective.h"
 
 enum { BUFFERS = 4, COMMANDS = 8 };                     /* commands that load the rows of a PE, at least */
-enum { ROWS = 128 };                                    /* of a command, at most: that cover the latency of all */
-enum { IDS = 1 << 12 };                                 /* that a PE or the host has at a time, at most */
+enum { ROWS = 128 };                                    /* the most that a command loads: enough to hide their latency */
+enum { IDS = 1 << 12 };                                 /* the most that a PE or the host has at a time */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
@@ -67,7 +67,7 @@ KB_KERNEL(gather, struct gather_args)
 
 /* ---- the bench */
 
-/* All ids, of which the host has [first, first + count). */
+/* The ids of all tokens. The host has those of `count` tokens from `first` on. */
 struct ids {
     kb_tensor tensor;
     uint64_t tokens, first, count;
@@ -108,7 +108,7 @@ static kb_ref expected(kb_tensor table, struct ids *ids, uint64_t dim)
     return kb_ref_exact(kb_ref_given(rows, kb_2d(ids->tokens, dim)));
 }
 
-/* How many different rows of the table the ids name: of some millions of rows at a time, a bit for each. */
+/* How many different rows of the table the ids name. It counts some millions of rows at a time, with a bit for each. */
 static uint64_t rows_named(struct ids *ids, uint64_t vocab)
 {
     uint64_t bytes = kb_min(kb_ceil_div(vocab, 8), 1 << 20), rows = 0;
@@ -175,11 +175,12 @@ KB_BENCH(gather, "rows of a table that is split over all PEs, by ids in memory",
     struct ids known = {.tensor = ids, .tokens = tokens, .id = kb_array(double, IDS)};
     uint64_t read_bytes = rows_named(&known, vocab) * row_bytes;
     kb_traffic traffic = row_traffic(pes, &known, vocab, row_bytes);
+    kb_ref want = expected(table, &known, dim);
     kb_future launch = kb_launch(gather, pes, &(struct gather_args){table, ids, y});
     kb_wait(launch);
 
     kb_roofline(launch, &(struct kb_problem){ .reads = {ids}, .read_bytes = read_bytes, .writes = {y} },
                 &(struct kb_work){ .hbm_read = tokens * (row_bytes + 4), .hbm_written = tokens * row_bytes,
                                    .traffic = traffic });
-    kb_expect_close(y, expected(table, &known, dim));
+    kb_expect_close(y, want);
 }

@@ -3,7 +3,7 @@
 import os
 import re
 
-from harness import ROOT, ok, read, result, run, simulator, small_machine, suite, topology
+from harness import ROOT, folder, ok, read, result, run, simulator, small_machine, suite, topology, write
 
 SOURCE = os.path.join(ROOT, "tests", "kernels", "wrong.c")
 FAULTY = os.path.join(ROOT, "tests", "kernels", "faulty.c")
@@ -92,4 +92,22 @@ def few_pes():
     copies(made, 4)
 
 
-suite(few_pes, many_pes)
+def spoilt_ids():
+    """A gather that overwrites its ids before it reads them: what is expected is not made of what a kernel has left."""
+    kernels, own = os.path.join(ROOT, "kernels"), folder("spoilt.kernels")
+    for name in os.listdir(kernels):
+        if name.endswith(".h"):
+            write(os.path.join(own, name), read(os.path.join(kernels, name)))
+    source = re.sub(r"(KB_KERNEL|KB_BENCH|kb_launch)\(gather,", r"\1(spoilt,", read(os.path.join(kernels, "gather.c")))
+    loads = "struct tl_shard loaded ="
+    spoils = "tl_store(tl, tl_part(tl, ids, 0, token, count), tl_alloc(tl, ids.dtype, count)); "
+    file = write(os.path.join(own, "spoilt.c"), source.replace(loads, spoils + loads))
+    made = small_machine("spoilt", [file])
+    for tokens in 30, 40000:
+        right = run(made, "run", "gather", f"tokens={tokens}", "dim=3")
+        ended = run(made, "run", "spoilt", f"tokens={tokens}", "dim=3")
+        ok(source.count(loads) == 1 and right.returncode == 0 and ended.returncode == 1 and "\nWRONG " in ended.stdout,
+           f"a gather of {tokens} rows that overwrites its ids is wrong", ended.said)
+
+
+suite(few_pes, many_pes, spoilt_ids)

@@ -5,7 +5,7 @@
 
 #include "arena.h"
 
-/* It grows fourfold: the arena keeps what it had. */
+/* A table grows fourfold, for the arena keeps the chains that it had. */
 enum { FIRST_BITS = 10, MORE_BITS = 2 };
 
 static void link_in(struct key_table *table, struct key_link *link)

@@ -317,7 +317,7 @@ static void drop(const struct waiting *one)
         copy_drop(one->strided);
 }
 
-/* Pieces become lists when there are so many. */
+/* The number of pieces above which they become lists. */
 enum { MANY_PIECES = 1 << 15 };
 static uint64_t most_pieces = MANY_PIECES;
 

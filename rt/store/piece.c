@@ -126,7 +126,7 @@ uint64_t pieces_held(void)
 
 /* ---- lists */
 
-/* A list that is longer is several: one of the longest is not made again when more parts lie behind it. */
+/* The most and the fewest parts of a list. A list that has the most is not made again when more parts follow it. */
 enum { LIST_MOST = 1 << 12, LIST_LEAST = 8 };
 
 /* Parts of one length that lie one behind the other, from places of one source. */

@@ -738,9 +738,9 @@ static void copy_range(uint8_t (*value)[1 << 19], uint32_t to_memory, uint64_t t
     memmove(value[to_memory] + to, value[from_memory] + from, bytes);
 }
 
-/* Rows of a table in any order side by side, and a few of another memory, so many that they become lists; then parts of lists are copied, and lie over
- * others. The table is what a fill gave, or bytes of the store. Every 512 rows,
- * some are even ones only; those of one round begin at odd bytes. */
+/* A memory gets rows of a table side by side, in any order, and a few rows of another memory. They are so many that they become
+ * lists. Then parts of the lists are copied over other parts. A fill gave the table, or the store has it. In every other 512
+ * rows all are even ones; in one round all begin at odd bytes. */
 static void rows(bool stored)
 {
     enum { TABLE = 1 << 16, ROW = 4, ROWS = 25000, ROUNDS = 4, MOVES = 500, LONGEST = 500 };
