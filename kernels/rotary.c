@@ -135,11 +135,12 @@ KB_BENCH(rotary, "rotary position embedding, tokens over all PEs",
     const float *angles = angle_table(tokens, points, kb_real(theta));
     kb_fill_uniform(x, -2, 2);
     kb_write(table, angles);
+    kb_ref want = expected(x, angles, dims);
 
     kb_future launch = kb_launch(rotary, pes, &(struct rotary_args){
         x, table, y, kb_int(buffers), kb_int(block_rows), kb_max(left / a_table, 1) });
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){
         .math_dtype = KB_f32, .math = 3 * n, .reads = {x, table}, .writes = {y} }, NULL);
-    kb_expect_close(y, expected(x, angles, dims));
+    kb_expect_close(y, want);
 }

@@ -429,11 +429,12 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     };
     kb_fill_uniform(arg.values, -1, 1);
     kb_fill_uniform(arg.x, -1, 1);
+    kb_ref want = expected(&a, arg.values, arg.x);
     kb_future launch = kb_launch(spmv, pes, &arg);
     kb_wait(launch);
     kb_roofline(launch, &(struct kb_problem){ .reads = {arg.x}, .read_bytes = a.in_rows * (size + 4),
                                              .writes = {arg.y} },
                 &(struct kb_work){ .hbm_read = a.stored * (size + 4) + a.m * 4 + kb_min(a.m, pes.count) * a.n * size,
                                    .hbm_written = a.m * size });
-    kb_expect_close(arg.y, expected(&a, arg.values, arg.x));
+    kb_expect_close(arg.y, want);
 }

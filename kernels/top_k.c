@@ -149,7 +149,11 @@ static void insert_largest(const double *x, uint64_t n, uint64_t k, double *valu
     }
 }
 
-static void expect_top_k(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
+struct expected {
+    kb_ref values, columns;
+};
+
+static struct expected expected(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
 {
     uint64_t held = kb_has_data() ? rows * arg->k : 0;
     double *x = kb_array(double, cols), *values = kb_array(double, held), *columns = kb_array(double, held);
@@ -157,9 +161,8 @@ static void expect_top_k(const struct top_k_args *arg, uint64_t rows, uint64_t c
         kb_peek_many(arg->x, row * cols, cols, x);
         insert_largest(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);
     }
-    kb_expect_close(arg->values, kb_ref_exact(kb_ref_given(values, kb_2d(rows, arg->k))));
-    if (cols > 1)                                       /* the only column is 0, which proves nothing */
-        kb_expect_close(arg->columns, kb_ref_exact(kb_ref_given(columns, kb_2d(rows, arg->k))));
+    return (struct expected){kb_ref_exact(kb_ref_given(values, kb_2d(rows, arg->k))),
+                             kb_ref_exact(kb_ref_given(columns, kb_2d(rows, arg->k)))};
 }
 
 KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over all PEs",
@@ -183,6 +186,7 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
     arg.values = kb_tensor_new("values", dtype, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
     arg.columns = kb_tensor_new("columns", KB_i32, kb_2d(rows, k), kb_rows(kb_main_memory(), pes));
     kb_fill_uniform(arg.x, kb_bool(alike) ? 1024 : -1, kb_bool(alike) ? 1032 : 1);
+    struct expected want = expected(&arg, rows, cols);
     kb_future launch = kb_launch(top_k, pes, &arg);
     kb_wait(launch);
 
@@ -191,5 +195,7 @@ KB_BENCH(top_k, "the k largest elements of each row and their columns, rows over
         .math_dtype = KB_f16, .math = dtype == KB_f32 ? 0 : n * kb_op_cost("max"),
         .math_f32 = dtype == KB_f32 ? n * kb_op_cost("max") : 0, .reads = {arg.x}, .writes = {arg.values, arg.columns} },
         &(struct kb_work){ .math = dtype == KB_f32 ? passes : 2 * passes, .math_f32 = dtype == KB_f32 ? passes : 0 });
-    expect_top_k(&arg, rows, cols);
+    kb_expect_close(arg.values, want.values);
+    if (cols > 1)                                       /* the only column is 0, which proves nothing */
+        kb_expect_close(arg.columns, want.columns);
 }

@@ -32,6 +32,7 @@ INTERFACE = {
     "rt/reference/attention.c": "kb/ref.h",
     "rt/reference/axis.c": "kb/ref.h",
     "rt/reference/elementwise.c": "kb/ref.h",
+    "rt/reference/given.c": "kb/ref.h",
     "gen/elab.c": "plan.h",
     "gen/renumber.c": "../rt/common/renumber.h",
     "gen/route.c": "plan.h",

@@ -46,6 +46,28 @@ def copies(program, pes):
            f"copies of ranks {first} to {end} of {pes} are wrong", found)
 
 
+def overwritten(program):
+    """What is expected is not made of what a kernel has left of its inputs."""
+    for copies in "false", "true":
+        for words, status, of in ((["late=false"], "overwritten", "x"), (["late=true"], "wrong", "x"),
+                                  (["spoil=false"], "ok", None), (["how=before"], "wrong", None),
+                                  (["how=before", "late=true"], "ok", None), (["how=refilled"], "ok", None),
+                                  (["how=looked"], "ok", None),
+                                  (["how=chained", "spoil=false"], "ok", None),
+                                  (["how=verified", "spoil=false"], "ok", None),
+                                  (["how=inplace", "spoil=false"], "overwritten", "x")):
+            ended, made = result(program, "spoils", f"copies={copies}", *words)
+            found = made["verify"][-1]
+            said = "\n  the reference was made from x, which kernels had overwritten\n" in ended.stdout
+            ok(found["status"] == status and found.get("overwritten") == of and said == (status == "wrong" and of == "x")
+               and ended.returncode == (status != "ok"), f"{' '.join(words)} copies={copies} is {status}", ended.said)
+    ended = run(program, "run", "spoils", "--data", "debug")
+    store = 1 + next(i for i, line in enumerate(read(SOURCE).splitlines()) if "tl_store(tl, x, zeros);" in line)
+    ok(re.search(r"\nNOT VERIFIED y: it holds what is expected of x as kernels had overwritten it\. .*\n  that was overwritten by "
+                 rf"dma_write, command \d+ of kernel twice on sip0\S*, called at \S*wrong\.c:{store}\n", ended.stdout),
+       "the line that overwrote an input is named", ended.said)
+
+
 # mistake: its message; {} is the place of a line that is marked with the mistake.
 CAUGHT = {
     "tile": r"WRONG +y: .*\n.* elements are wrong; the first is y\[(\d+), \d+\]: got .*\n"
@@ -90,24 +112,55 @@ def few_pes():
     made = small_machine("wrong", [SOURCE])
     wrong(made)
     copies(made, 4)
+    overwritten(made)
 
 
-def spoilt_ids():
-    """A gather that overwrites its ids before it reads them: what is expected is not made of what a kernel has left."""
+SPOIL = """
+static void spoil(struct tl *tl, kb_tensor tensor)
+{
+    struct tl_shard all = tl_my_shard(tl, tensor);
+    uint64_t elements = all.shape[0] * all.shape[1] * all.shape[2] * all.shape[3];
+    struct tl_shard zeros = elements ? tl_alloc(tl, all.dtype, elements) : all;
+    if (elements) {
+        tl_store(tl, tl_reshape(tl, all, elements), zeros);
+        tl_free(tl, zeros);
+    }
+}
+"""
+
+# A kernel of the library, a tensor that it reads, and parameters of its bench.
+SPOILT = (
+    ("all_reduce", "in", "size=300"), ("all_to_all", "in", "size=300"), ("batched_gemm", "a", "m=20 k=30 n=10"),
+    ("col_reduce", "x", "rows=40 cols=30"), ("conv2d", "w", "batch=2 h=8 w=8 c=3 filters=5"), ("elementwise", "residual", "rows=40 cols=30"),
+    ("gather", "ids", "tokens=30 dim=3"), ("gather", "ids", "tokens=40000 dim=3"), ("gather", "table", "tokens=30 dim=3"),
+    ("gemm", "b", "m=40 k=30 n=20"), ("gemm_2d", "a", "m=40 k=30 n=20"), ("layer", "qkv", "tokens=8"),
+    ("layernorm", "gain", "rows=40 cols=30"), ("moe", "gates", "tokens=8 d=32 ffn=16"), ("rmsnorm", "x", "rows=40 cols=30"),
+    ("rotary", "x", "tokens=12 heads=2 points=4"), ("softmax", "x", "rows=40 cols=30"), ("spmv", "values", "m=300 n=200 density=0.1"),
+    ("spmv", "x", "m=300 n=200 density=0.1"), ("top_k", "x", "rows=40 cols=30 k=3"), ("transpose", "x", "m=40 n=30"),
+)
+
+
+def spoilt():
+    """Kernels of the library that overwrite an input before they read it are not verified."""
     kernels, own = os.path.join(ROOT, "kernels"), folder("spoilt.kernels")
     for name in os.listdir(kernels):
         if name.endswith(".h"):
             write(os.path.join(own, name), read(os.path.join(kernels, name)))
-    source = re.sub(r"(KB_KERNEL|KB_BENCH|kb_launch)\(gather,", r"\1(spoilt,", read(os.path.join(kernels, "gather.c")))
-    loads = "struct tl_shard loaded ="
-    spoils = "tl_store(tl, tl_part(tl, ids, 0, token, count), tl_alloc(tl, ids.dtype, count)); "
-    file = write(os.path.join(own, "spoilt.c"), source.replace(loads, spoils + loads))
-    made = small_machine("spoilt", [file])
-    for tokens in 30, 40000:
-        right = run(made, "run", "gather", f"tokens={tokens}", "dim=3")
-        ended = run(made, "run", "spoilt", f"tokens={tokens}", "dim=3")
-        ok(source.count(loads) == 1 and right.returncode == 0 and ended.returncode == 1 and "\nWRONG " in ended.stdout,
-           f"a gather of {tokens} rows that overwrites its ids is wrong", ended.said)
+    files = []
+    for name, tensor in {(name, tensor) for name, tensor, _ in SPOILT}:
+        source = re.sub(r"\b(KB_KERNEL|KB_BENCH|kb_launch)\((\w+),", rf"\1({tensor}_of_\2,", read(os.path.join(kernels, name + ".c")))
+        source, spoils = re.subn(r"(?m)(^KB_KERNEL.*\n\{\n)", rf"\1    spoil(tl, arg->{tensor});\n", source)
+        first = source.index("KB_KERNEL")
+        at = source.rindex("\n}\n", 0, first) + 3 if "\n}\n" in source[:first] else first
+        assert spoils
+        files.append(write(os.path.join(own, f"{tensor}_of_{name}.c"), source[:at] + SPOIL + source[at:]))
+    made = small_machine("spoilt", files)
+    for name, tensor, words in SPOILT:
+        right = run(made, "run", name, *words.split())
+        ended = run(made, "run", f"{tensor}_of_{name}", *words.split())
+        ok(right.returncode == 0 and "\nverified " in right.stdout, f"{name} {words} is verified", right.said)
+        ok(ended.returncode == 1 and re.search(r"\n(WRONG|NOT VERIFIED) ", ended.stdout) and "\nverified " not in ended.stdout,
+           f"{name} {words} is not verified if it overwrites {tensor}", ended.said)
 
 
-suite(few_pes, many_pes, spoilt_ids)
+suite(few_pes, many_pes, spoilt)

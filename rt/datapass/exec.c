@@ -262,6 +262,8 @@ static uint32_t window_read(struct oplog_reader *reader)
     schedule_begin();
     while (!schedule_is_full() && (window.op[count] = exec_next(reader))) {
         op_each_view(window.op[count], reach, NULL);
+        if (op_is_fill(window.op[count]))
+            written_known(window.op[count]->fill.tensor);
         window.level[count] = schedule_level(window.op[count]);
         exec_stats.computes += window.op[count]->kind != OPKIND_memory;
         count++;

@@ -353,7 +353,7 @@ static void raise_view(const struct view *view, bool writes, void *level)
 uint16_t schedule_level(const struct op *op)
 {
     uint16_t level = window.floor + 1;
-    if (op->kind == OPKIND_memory && op->pe == OP_OF_HOST) {
+    if (op_is_fill(op)) {
         level = window.floor = window.top + 1;          /* a fill is between all before and all after it */
     } else {
         level = above_named(op, level);

@@ -12,6 +12,9 @@ typedef struct reference *kb_ref;
 /* An operand of a reference: a tensor as it is now (the data pass runs first), another reference, or a number. Every x,
  * y, a, b and so on below can be any of these. Floats are computed in f64 by libm and OpenBLAS, integers exactly.
  *
+ * A tensor that the host has filled and kernels have overwritten since is no input any more: nothing is verified by a
+ * reference that is made of it, unless it was verified itself. Make references of what a kernel updates before the launch.
+ *
  * Each element of a reference has the error that it may have in a right kernel, by an analysis of rounding errors
  * (docs/data.md, "Bounds"): of the f32 arithmetic of the op, and of its operands. A reference as an operand is taken to
  * be rounded to its dtype, as a kernel does that stores it; tensors are exact. Integers are compared exactly: round a
@@ -113,10 +116,11 @@ struct kb_attention {
 
 /* Runs the data pass and compares the elements of every copy with a reference of the same shape, apart from axes of size
  * 1. The run ends with status 1, after the bench, if an element is off by more than its bound: the rounding to the
- * tensor's dtype and five standard deviations of its error (`run --tolerance` has others); or if the bounds are too large
- * against the data for the comparison to mean anything. Integers must be equal, and so must exact references of the
- * tensor's dtype: copies, signs and choices of what tensors hold. NaN is right where NaN is expected. The summary has the
- * largest error, and the first wrong element with its index. */
+ * tensor's dtype and five standard deviations of its error (`run --tolerance` has others); if the bounds are too large
+ * against the data for the comparison to mean anything; or if the reference was made of what kernels had overwritten.
+ * Integers must be equal, and so must exact references of the tensor's dtype: copies, signs and choices of what tensors
+ * hold. NaN is right where NaN is expected. The summary has the largest error, and the first wrong element with its
+ * index. */
 #define kb_expect_close(tensor, ref) kb_expect_close_at(tensor, ref, __FILE__, __LINE__)
 
 /* ---- what the macros call */

@@ -93,7 +93,7 @@ static void log_given(const struct fill *fill)
 
 static bool is_given(const struct op *op)
 {
-    return op->kind == OPKIND_memory && op->pe == OP_OF_HOST && op->fill.kind == KB_GIVEN;
+    return op_is_fill(op) && op->fill.kind == KB_GIVEN;
 }
 
 void log_op(const struct op *op)

@@ -19,6 +19,7 @@
 #include "sim/event.h"
 #include "store/allocator.h"
 #include "store/contents.h"
+#include "store/written.h"
 
 bool oplog_on;
 
@@ -189,9 +190,10 @@ static void issue(struct oplog_entry *entry, bool is_stored)
         contents_compute(&op->math.to, &maker, op->id);
     else if (op->pe != OP_OF_HOST)
         issue_copy(entry);
-    else if (is_stored)
+    else if (is_stored) {
         fill_write(&op->fill);
-    else
+        written_known(op->fill.tensor);
+    } else
         contents_fill(&op->fill);
 }
 

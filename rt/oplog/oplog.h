@@ -54,6 +54,12 @@ static inline uint64_t command_key(uint32_t serial, uint32_t command)
     return (uint64_t)serial << 32 | command;
 }
 
+/* Whether the host put something into a tensor. */
+static inline bool op_is_fill(const struct op *op)
+{
+    return op->kind == OPKIND_memory && op->pe == OP_OF_HOST;
+}
+
 /* Calls f for each view that an operation reads or writes. Not for fills: they write tensors. */
 void op_each_view(const struct op *op, void (*f)(const struct view *view, bool writes, void *arg), void *arg);
 

@@ -33,6 +33,13 @@ static void find_writer(struct tensor_row run, void *arg)
     v->writer = op_ref_hold(race_writer(run.memory, at));
 }
 
+static void find_overwriter(struct verification *v)
+{
+    struct written_byte at;
+    if (written_over(v->overwritten, &at))
+        v->writer = op_ref_hold(race_writer(at.memory, at.offset));
+}
+
 /* Whether two shapes are equal apart from axes of size 1. */
 static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
 {
@@ -47,17 +54,6 @@ static bool same_shape(const struct kb_dims *a, const struct kb_dims *b)
         if (a->size[i] != b->size[j])
             return false;
     }
-}
-
-/* Kernels have run, and none of them has written the tensor. */
-static bool is_unwritten(const struct tensor *tensor)
-{
-    for (uint32_t i = 0; i < tensor->shards; i++) {
-        const struct shard *shard = &tensor->shard[i];
-        if (written_any(shard->memory, shard->offset, shard->elements * dtype_bytes[tensor->dtype]))
-            return false;
-    }
-    return launches;
 }
 
 void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t line)
@@ -85,11 +81,18 @@ void kb_expect_close_at(kb_tensor tensor, kb_ref ref, const char *file, uint32_t
     unsigned before = phase_enter(PHASE_reference);
     reference_clock_start();
     compare_tensor(v, ref);
-    v->unwritten = is_unwritten(tensor);
+    v->unwritten = launches && !written_any(tensor);
+    v->overwritten = ref->overwritten;
     if (v->unwritten && v->verdict != VERDICT_WRONG)
         v->verdict = VERDICT_UNWRITTEN;
+    else if (v->overwritten && v->verdict != VERDICT_WRONG)
+        v->verdict = VERDICT_OVERWRITTEN;
     if (v->verdict == VERDICT_WRONG && races_on)
         tensor_each_row(tensor, false, find_writer, v);
+    if (v->verdict == VERDICT_OVERWRITTEN && races_on)
+        find_overwriter(v);
+    if (v->verdict == VERDICT_OK)
+        written_known(tensor);
     if (expect_compared)
         expect_compared(v);
     reference_left();
@@ -115,6 +118,13 @@ double verification_error(void)
 
 /* ---- what is said */
 
+static void print_writer(FILE *out, const char *what, const struct op_ref *writer)
+{
+    if (writer)
+        fprintf(out, "  %s by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n", what, writer->name,
+                writer->command, writer->kernel, pe_name(&kb_pe[writer->pe]), writer->file, writer->line);
+}
+
 static void print_first_wrong(FILE *out, const struct verification *v)
 {
     char index[96];
@@ -124,17 +134,16 @@ static void print_first_wrong(FILE *out, const struct verification *v)
             v->expected, fabs(v->got - v->expected), v->allowed);
     if (v->unwritten)
         fprintf(out, "  no kernel has written the tensor\n");
-    if (v->writer)
-        fprintf(out, "  it was written by %s, command %" PRIu32 " of kernel %s on %s, called at %s:%" PRIu32 "\n",
-                v->writer->name, v->writer->command, v->writer->kernel, pe_name(&kb_pe[v->writer->pe]),
-                v->writer->file, v->writer->line);
+    if (v->overwritten)
+        fprintf(out, "  the reference was made from %s, which kernels had overwritten\n", v->overwritten->name);
+    print_writer(out, "it was written", v->writer);
 }
 
 static void print_verification(FILE *out, const struct verification *v)
 {
     static const char *const words[] = {[VERDICT_OK] = "verified", [VERDICT_WRONG] = "WRONG",
                                         [VERDICT_WEAK] = "TOO WEAK", [VERDICT_ZEROS] = "NOT VERIFIED",
-                                        [VERDICT_UNWRITTEN] = "NOT VERIFIED"};
+                                        [VERDICT_UNWRITTEN] = "NOT VERIFIED", [VERDICT_OVERWRITTEN] = "NOT VERIFIED"};
     if (v->verdict == VERDICT_SKIPPED) {
         fprintf(out, "not checked  %s: --data off\n", v->tensor->name);
         return;
@@ -147,6 +156,12 @@ static void print_verification(FILE *out, const struct verification *v)
     }
     if (v->verdict == VERDICT_UNWRITTEN) {
         fprintf(out, "no kernel has written it; it holds what is expected without them\n");
+        return;
+    }
+    if (v->verdict == VERDICT_OVERWRITTEN) {
+        fprintf(out, "it holds what is expected of %s as kernels had overwritten it. Make the reference before the launch, or "
+                "verify %s first\n", v->overwritten->name, v->overwritten->name);
+        print_writer(out, "that was overwritten", v->writer);
         return;
     }
     fprintf(out, "largest error %.3g, %.2g times its bound; |error| / |expected| %.2g; power %.2g %%\n", v->max_error,
@@ -210,7 +225,8 @@ static void write_verification(struct json *json, const struct verification *v)
 {
     static const char *const words[] = {
         [VERDICT_OK] = "ok",       [VERDICT_WRONG] = "wrong",     [VERDICT_WEAK] = "too weak",
-        [VERDICT_ZEROS] = "zeros", [VERDICT_UNWRITTEN] = "unwritten", [VERDICT_SKIPPED] = "skipped",
+        [VERDICT_ZEROS] = "zeros", [VERDICT_UNWRITTEN] = "unwritten", [VERDICT_OVERWRITTEN] = "overwritten",
+        [VERDICT_SKIPPED] = "skipped",
     };
     json_object(json, NULL);
     json_string(json, "tensor", v->tensor->name);
@@ -224,6 +240,8 @@ static void write_verification(struct json *json, const struct verification *v)
         json_double(json, "rms", v->rms);
         write_tolerance(json, v->tensor->dtype);
     }
+    if (v->overwritten)
+        json_string(json, "overwritten", v->overwritten->name);
     if (v->sampled) {
         json_object(json, "projections");
         json_u64(json, "vectors", PROJECTION_VECTORS);

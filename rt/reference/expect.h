@@ -20,6 +20,7 @@ enum verdict {
     VERDICT_WEAK,                                       /* right within bounds that allow too much */
     VERDICT_ZEROS,                                      /* right, but nothing else than zeros was expected */
     VERDICT_UNWRITTEN,                                  /* right, but no kernel has written it */
+    VERDICT_OVERWRITTEN,                                /* right, by a reference of what kernels had overwritten */
     VERDICT_SKIPPED,                                    /* --data off */
 };
 
@@ -34,9 +35,12 @@ struct verification {
     uint64_t position;                                  /* of the first wrong one */
     double got, expected, allowed;                      /* there */
     bool unwritten;                                     /* no kernel has written a byte of it */
+    const struct tensor *overwritten;                   /* the reference was made from it after kernels had overwritten it;
+                                                           or NULL */
     uint64_t sampled;                                   /* elements; 0: all were compared (projection.h) */
     double missed;                                      /* then: the probability of missing a tile off by its RMS */
-    const struct op_ref *writer;                        /* who wrote it, held; NULL: not known (race.h) */
+    const struct op_ref *writer;                        /* who wrote the first wrong element, or overwrote that
+                                                           tensor, held; NULL: not known (race.h) */
     struct verification *next;
 };
 

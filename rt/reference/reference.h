@@ -37,6 +37,7 @@ struct reference {
     uint64_t matrix_rows, panel_rows;                   /* of a deferred one: of a matrix of a batch; that are computed at once */
     struct product *product;                            /* `from`, if it is a product */
     struct reference *of, *epilogued;                   /* the deferred one that this one is an op on; the op on this one */
+    const struct tensor *overwritten;                   /* a tensor that it is made from and kernels had overwritten; or NULL */
     struct reference *older;                            /* the one made before it */
 };
 

@@ -1,11 +1,14 @@
-/* written.c: a disjoint interval map for each memory. Neighbours are joined, so results that fill a tensor are one. */
+/* written.c: two disjoint interval maps for each memory. Neighbours are joined, so results that fill a tensor are one. */
 #include "written.h"
 
 #include <stdlib.h>
 
+#include "base/dtype.h"
 #include "common/fail.h"
 #include "common/interval_map.h"
+#include "kb/arith.h"
 #include "store.h"
+#include "tensor.h"
 #include "view.h"
 
 static bool joins(const struct interval *low, const struct interval *high)
@@ -15,35 +18,73 @@ static bool joins(const struct interval *low, const struct interval *high)
 }
 
 static struct interval_kind ranges = {.size = sizeof(struct interval), .continues = joins};
-static struct interval_map *maps;                       /* by memory; NULL: nothing is written */
 
-static struct interval_map *map_of(uint32_t memory)
+struct written {
+    struct interval_map ever, since_known;
+};
+
+static struct written *memories;                        /* NULL: nothing is written */
+
+static void add(struct interval_map *map, const struct interval *range)
 {
-    if (!maps && !(maps = calloc(store_count(), sizeof *maps)))
-        die("no memory for what kernels write:");
-    maps[memory].kind = &ranges;
-    return &maps[memory];
+    const struct interval *found = interval_find(map, range->begin);
+    bool known = found && found->begin <= range->begin && found->end >= range->end;
+    map->kind = &ranges;
+    if (range->begin < range->end && !known)
+        interval_set(map, range);
 }
 
 void written_add(const struct view *view)
 {
     struct interval range = {.begin = view->offset, .end = view->offset + view_span(view)};
-    struct interval_map *map = map_of(view->memory);
-    const struct interval *found = interval_find(map, range.begin);
-    bool known = found && found->begin <= range.begin && found->end >= range.end;
-    if (range.begin < range.end && !known)
-        interval_set(map, &range);
+    if (!memories && !(memories = calloc(store_count(), sizeof *memories)))
+        die("no memory for what kernels write:");
+    add(&memories[view->memory].ever, &range);
+    add(&memories[view->memory].since_known, &range);
 }
 
-bool written_any(uint32_t memory, uint64_t offset, uint64_t bytes)
+static uint64_t shard_end(const struct tensor *tensor, const struct shard *shard)
 {
-    const struct interval *found = maps ? interval_find(&maps[memory], offset) : NULL;
-    return found && found->begin < offset + bytes;
+    return shard->offset + shard->elements * dtype_bytes[tensor->dtype];
+}
+
+void written_known(const struct tensor *tensor)
+{
+    for (uint32_t i = 0; memories && i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        interval_erase(&memories[shard->memory].since_known, shard->offset, shard_end(tensor, shard));
+    }
+}
+
+bool written_any(const struct tensor *tensor)
+{
+    for (uint32_t i = 0; memories && i < tensor->shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        const struct interval *found = interval_find(&memories[shard->memory].ever, shard->offset);
+        if (found && found->begin < shard_end(tensor, shard))
+            return true;
+    }
+    return false;
+}
+
+bool written_over(const struct tensor *tensor, struct written_byte *at)
+{
+    uint32_t shards = tensor->place.split == KB_COPIES ? 1 : tensor->shards;
+    for (uint32_t i = 0; memories && tensor->filled && i < shards; i++) {
+        const struct shard *shard = &tensor->shard[i];
+        const struct interval *found = interval_find(&memories[shard->memory].since_known, shard->offset);
+        if (!found || found->begin >= shard_end(tensor, shard))
+            continue;
+        if (at)
+            *at = (struct written_byte){shard->memory, kb_max(found->begin, shard->offset)};
+        return true;
+    }
+    return false;
 }
 
 void written_reset(void)
 {
     pool_release(&ranges.pool);
-    free(maps);
-    maps = NULL;
+    free(memories);
+    memories = NULL;
 }

@@ -77,3 +77,59 @@ KB_BENCH(unequal, "equal copies, some of them wrong", KB_INT(first, 0, 0, 100, "
     kb_wait(kb_launch(unequal, all, &(struct unequal_args){y, kb_int(first), kb_int(end)}));
     kb_expect_close(y, expected);
 }
+
+struct twice_args {
+    kb_tensor x, y;
+    bool spoil, late;
+};
+
+/* y = 2 x + 1; x is overwritten by zeros before it is read, or afterwards. */
+KB_KERNEL(twice, struct twice_args)
+{
+    struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
+    struct tl_shard zeros = tl_alloc(tl, KB_f16, x.shape[0]), sum = tl_alloc(tl, KB_f16, x.shape[0]);
+    if (arg->spoil && !arg->late)
+        tl_store(tl, x, zeros);
+    struct tl_shard loaded = tl_load(tl, x);
+    if (arg->spoil && arg->late)
+        tl_store(tl, x, zeros);
+    tl_add(tl, sum, loaded, loaded);
+    tl_add(tl, sum, sum, tl_number(1));
+    tl_store(tl, y, sum);
+}
+
+static kb_ref twice_and_one(kb_tensor x)
+{
+    return kb_ref_binary("add", kb_ref_binary("add", x, x), 1);
+}
+
+static void launch_twice(kb_tensor x, kb_tensor y, bool spoil, bool late)
+{
+    kb_wait(kb_launch(twice, kb_pes("*"), &(struct twice_args){x, y, spoil, late}));
+}
+
+KB_BENCH(spoils, "y = 2 x + 1, with what is expected made of x at different times",
+         KB_BOOL(spoil, true, "the kernel overwrites x"), KB_BOOL(late, false, "after it has read x"),
+         KB_BOOL(copies, false, "each PE has all of x and y"),
+         KB_WORD(how, "after before refilled looked chained verified inplace", "when, and of what"))
+{
+    struct kb_place place = kb_bool(copies) ? kb_copies(KB_HBM, kb_pes("*")) : kb_rows(KB_HBM, kb_pes("*"));
+    kb_tensor x = kb_tensor_new("x", KB_f16, kb_1d(600), place), y = kb_tensor_new("y", KB_f16, kb_1d(600), place);
+    kb_tensor z = kb_tensor_new("z", KB_f16, kb_1d(600), place);
+    kb_fill_uniform(x, -1, 1);
+    kb_ref before = twice_and_one(x);
+    char how = kb_word(how)[0];
+    bool in_place = how == 'v' || how == 'i', refilled = how == 'r' || how == 'l';
+    launch_twice(x, in_place ? x : y, kb_bool(spoil), kb_bool(late));
+    if (how == 'v')
+        kb_expect_close(x, before);
+    if (how == 'l')
+        kb_ref_copy(x);                                 /* runs the data pass */
+    if (refilled)
+        kb_fill_uniform(x, 1, 2);
+    if (in_place || refilled)
+        launch_twice(x, y, false, false);
+    if (how == 'c')
+        launch_twice(y, z, false, false);
+    kb_expect_close(how == 'c' ? z : y, how == 'b' ? before : twice_and_one(how == 'c' ? y : x));
+}
