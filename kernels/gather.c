@@ -10,19 +10,20 @@
 
 enum { BUFFERS = 4, COMMANDS = 8 };                     /* commands that load the rows of a PE, at least */
 enum { ROWS = 128 };                                    /* the most that a command loads: enough to hide their latency */
-enum { IDS = 1 << 12 };                                 /* the most that a PE or the host has at a time */
+enum { IDS = 1 << 12, KNOWN = 1 << 9 };                 /* the most that a TCM or the host has; that a kernel knows at a time */
 
 struct gather_args {
     kb_tensor table, ids, y;                            /* vocab x dim; tokens; tokens x dim */
 };
 
-/* Copies a range of columns of the rows of some ids, one for each row of y, `most` rows at a time. */
-static void copy_rows(struct tl *tl, const struct gather_args *arg, const int32_t *id, struct tl_shard y,
+/* Copies a range of columns of the rows of some ids, which are in the TCM, one for each row of y, `most` rows at a time. */
+static void copy_rows(struct tl *tl, const struct gather_args *arg, struct tl_shard ids, struct tl_shard y,
                       struct indices cols, uint64_t most)
 {
+    int32_t id[KNOWN];
     struct tl_shard buffer[BUFFERS];
     tl_handle load[BUFFERS], store[BUFFERS] = {NULL};
-    uint64_t parts = kb_ceil_div(y.shape[0], most);
+    uint64_t parts = kb_ceil_div(y.shape[0], most), known = KNOWN / most * most;
     struct tl_rows table = tl_rows_part(arg->table, cols.first, cols.count);
     y = tl_part(tl, y, 1, cols.first, cols.count);
     for (uint32_t i = 0; i < BUFFERS; i++)
@@ -30,10 +31,12 @@ static void copy_rows(struct tl *tl, const struct gather_args *arg, const int32_
     for (uint64_t i = 0; i < parts + BUFFERS / 2; i++) {
         uint64_t at = i % BUFFERS, done = (i + BUFFERS / 2) % BUFFERS, first = (i - BUFFERS / 2) * most;
         if (i < parts) {
-            uint64_t count = kb_min(most, y.shape[0] - i * most);
+            uint64_t token = i * most, left = y.shape[0] - token, count = kb_min(most, left);
             if (store[at])
                 tl_wait(tl, store[at]);
-            load[at] = tl_load_rows_async(tl, tl_part(tl, buffer[at], 0, 0, count), table, id + i * most);
+            if (token % known == 0)
+                tl_data_into(tl, id, tl_part(tl, ids, 0, token, kb_min(known, left)));
+            load[at] = tl_load_rows_async(tl, tl_part(tl, buffer[at], 0, 0, count), table, id + token % known);
         }
         if (i >= BUFFERS / 2) {
             uint64_t count = kb_min(most, y.shape[0] - first);
@@ -58,9 +61,8 @@ KB_KERNEL(gather, struct gather_args)
     for (uint64_t token = 0; token < y.shape[0]; token += some) {
         uint64_t count = kb_min(some, y.shape[0] - token);
         struct tl_shard loaded = tl_load(tl, tl_part(tl, ids, 0, token, count));
-        const int32_t *id = tl_data(tl, loaded);
         for (uint64_t col = 0; col < dim; col += wide)
-            copy_rows(tl, arg, id, tl_part(tl, y, 0, token, count), (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, ROWS));
+            copy_rows(tl, arg, loaded, tl_part(tl, y, 0, token, count), (struct indices){col, kb_min(wide, dim - col)}, kb_min(most, ROWS));
         tl_free(tl, loaded);
     }
 }

@@ -149,6 +149,11 @@ WRONG = (
     ("free_other", 0, ""),
     ("look_math", 1, r"PENDING_RESULT .* are the pending result of mul, operation \d+ of kernel misused"),
     ("look_copy", 1, r"PENDING_RESULT .* are the pending result of add, operation \d+ of kernel misused"),
+    ("into_load", 1, r"PENDING_RESULT .* tl_data_into: .* are not known before tl_wait for dma_read, command 1 of kernel "
+                     r"misused, called at \S*device\.c:\d+"),
+    ("into_math", 1, r"PENDING_RESULT .* tl_data_into: .* are the pending result of mul, operation \d+ of kernel misused"),
+    ("into_hbm", 1, r"KERNEL_ERROR .* tl_data_into: the buffer at \S* is not in this PE's TCM: load it first"),
+    ("into_null", 1, r"KERNEL_ERROR .* tl_data_into: a null pointer for the elements"),
     ("op", 1, r"tl_compute: exp takes 1 operand, but y is given"),
     ("no_op", 1, r"tl_compute: there is no op 'frobnicate' of this form"),
     ("null_op", 1, r"tl_compute: there is no op '' of this form"),

@@ -124,18 +124,24 @@ bool buffer_known_zero(const struct view *view)
     return contents_known_zero(view->memory, view->offset, view_span(view));
 }
 
+/* The view of a buffer that the kernel may look at now. */
+static struct view view_to_look_at(const struct call *call, const struct tl_shard *shard)
+{
+    struct view view;
+    call_view(call, "the buffer", shard, &view);
+    if (view.memory != own_tcm(call->tl))
+        call_error(call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard->addr));
+    buffer_look(call, &view);
+    return view;
+}
+
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line)
 {
     struct call call = call_of(tl, "tl_data", file, line);
     struct device_state *state = device_state(tl);
-    struct view view;
-    call_view(&call, "the buffer", &shard, &view);
-    if (view.memory != own_tcm(tl))
-        call_error(&call, "the buffer at %s is not in this PE's TCM: load it first", address_name(shard.addr));
-    struct view dense = view_without_gaps(&view);
+    struct view view = view_to_look_at(&call, &shard), dense = view_without_gaps(&view);
     uint64_t bytes = view_bytes_of(&view);
     bool one_run = view_runs_of_two(&dense, &view) == 1;
-    buffer_look(&call, &view);
     struct filled *given = NULL;
     const void *found = one_run ? contents_given(view.memory, view.offset, bytes, &given) : NULL;
     struct data_copy *copy = malloc(sizeof *copy + (given ? 0 : bytes));
@@ -147,4 +153,13 @@ const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, u
         return found;
     buffer_read(&call, &view, copy->bytes);
     return copy->bytes;
+}
+
+void tl_data_into_at(struct tl *tl, void *to, struct tl_shard shard, const char *file, uint32_t line)
+{
+    struct call call = call_of(tl, "tl_data_into", file, line);
+    if (!to)
+        call_error(&call, "a null pointer for the elements");
+    struct view view = view_to_look_at(&call, &shard);
+    buffer_read(&call, &view, to);
 }

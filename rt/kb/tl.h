@@ -242,10 +242,14 @@ static inline struct tl_rows tl_rows_as_given(struct tl_rows rows)
 }
 
 /* A buffer's elements as they are now, row-major and dense, in its dtype. They stay so until the kernel ends, and must not
- * be written to: other PEs may be shown the same bytes. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was freed. PENDING_RESULT, with the operation and
- * its line: some bytes are the result of a compute, or a copy of such a result; or the load or receive that writes them
- * was not waited for. */
+ * be written to: other PEs may be shown the same bytes. No time. KERNEL_ERROR: the buffer is not in this PE's TCM, or was
+ * freed. PENDING_RESULT, with the operation and its line: some bytes are the result of a compute, or a copy of such a
+ * result; or the load or receive that writes them was not waited for. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)
+
+/* The same, copied to the kernel's own memory, such as an array on its stack. A kernel that looks at much data, or often,
+ * takes no more memory of the host by it. Faults as tl_data; KERNEL_ERROR: a null pointer. */
+#define tl_data_into(tl, to, shard) tl_data_into_at(tl, to, shard, __FILE__, __LINE__)
 
 /* ---- messages: every ordered pair of PEs has a ring of slots; a message takes one slot */
 
@@ -356,6 +360,7 @@ tl_handle tl_recv_async_at(struct tl *tl, uint32_t peer, struct tl_shard buffer,
 _Noreturn void tl_fail_at(struct tl *tl, int code, const char *file, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 const void *tl_data_at(struct tl *tl, struct tl_shard shard, const char *file, uint32_t line);
+void tl_data_into_at(struct tl *tl, void *to, struct tl_shard shard, const char *file, uint32_t line);
 void tl_wait_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);
 void tl_delay_at(struct tl *tl, uint64_t ps, const char *file, uint32_t line);
 void tl_after_at(struct tl *tl, tl_handle handle, const char *file, uint32_t line);

@@ -218,12 +218,12 @@ struct waiting {
     };
 };
 
-/* Many wait for the first time, and fewer once what waited was done after all. */
-enum { BLOCK = 1 << 10, FIRST_MOST = 1 << 16, LATER_MOST = 1 << 13 };
+/* Many wait for the first time, and fewer once what waited was done after all. Something strided takes the memory of three. */
+enum { BLOCK = 1 << 10, FIRST_MOST = 96 << 10, LATER_MOST = 12 << 10, OF_STRIDED = 3 };
 
 /* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
 static struct waiting *blocks[FIRST_MOST / BLOCK];
-static size_t most = FIRST_MOST;                        /* that wait; half of them may be strided */
+static size_t most = FIRST_MOST;                        /* that wait, by the memory that they take */
 static size_t waiting, waiting_strided;                 /* how many wait; how many of them are strided */
 
 static inline struct waiting *waiting_at(size_t i)
@@ -247,7 +247,7 @@ static void blocks_free(size_t first)
 
 static void wait_to_apply(struct waiting one)
 {
-    if (waiting == most || waiting_strided == most / 2)
+    if (waiting + (OF_STRIDED - 1) * waiting_strided >= most)
         apply_all();
     if (!blocks[waiting / BLOCK])
         block_make(&blocks[waiting / BLOCK]);

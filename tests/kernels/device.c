@@ -94,6 +94,11 @@ static void hasty(struct tl *tl, struct tl_shard x, struct tl_shard hbm)
     if (is("free_other")) tl_load_async(tl, x, hbm), tl_free(tl, y);
     if (is("look_math")) tl_math_async(tl, "mul", y, x, x), tl_data(tl, y);
     if (is("look_copy")) tl_add(tl, x, x, y), tl_store(tl, hbm, x), tl_load_into(tl, y, hbm), tl_data(tl, y);
+    float copied[8];
+    if (is("into_load")) tl_load_async(tl, x, hbm), tl_delay(tl, 1000000000), tl_data_into(tl, copied, part);
+    if (is("into_math")) tl_math_async(tl, "mul", y, x, x), tl_data_into(tl, copied, y);
+    if (is("into_hbm")) tl_data_into(tl, copied, hbm);
+    if (is("into_null")) tl_data_into(tl, NULL, x);
     if (is("wait_late")) tl_wait(tl, tl_load_async(tl, x, hbm)), tl_data(tl, x), tl_free(tl, x);
 }
 
@@ -151,7 +156,7 @@ KB_BENCH(misused, "what a kernel must not do",
                        "short_async never look_load look_beside look_between look_recv use_send use_store use_math "
                        "use_load "
                        "use_source use_recv use_touching use_apart look_later look_first look_last use_gemm free_load free_recv "
-                       "free_other look_math look_copy wait_late "
+                       "free_other look_math look_copy into_load into_math into_hbm into_null wait_late "
                        "op no_op null_op shapes dtypes over odd math_hbm lanes full full_load last_bytes zero axes "
                        "dtype huge twice free_part free_inside fail", ""))
 {

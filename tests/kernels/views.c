@@ -73,8 +73,13 @@ KB_KERNEL(viewed, struct viewed_args)
         store(tl, arg->async, tl_reshape(tl, y, 7, 3, 5, 2), tl_transposed(tl, buffer, 0, 3));
     } else if (!strcmp(form, "looked")) {               /* as many times to the right as the first element says */
         struct tl_shard buffer = tl_load(tl, tl_every(tl, x, 3, 6, 1));
-        const uint8_t *bytes = tl_data(tl, tl_part(tl, tl_transposed(tl, buffer, 0, 2), 0, 4, 1));
-        store(tl, arg->async, tl_part(tl, y, 3, bytes[0] % 7, 1), buffer);
+        struct tl_shard some = tl_part(tl, tl_transposed(tl, buffer, 0, 2), 0, 4, 1);
+        const uint8_t *bytes = tl_data(tl, some);
+        uint8_t copied[6];
+        tl_data_into(tl, copied, some);
+        if (memcmp(copied, bytes, sizeof copied))
+            tl_fail(tl, 1, "tl_data_into copies other bytes than those of tl_data");
+        store(tl, arg->async, tl_part(tl, y, 3, copied[0] % 7, 1), buffer);
     } else {
         struct tl_shard got = sparse(tl, x), own = tl_load(tl, x);
         pass_on(tl, arg->async, tl_transposed(tl, own, 0, 2), tl_transposed(tl, got, 0, 2));
