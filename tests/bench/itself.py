@@ -54,12 +54,15 @@ def bench_host(setting, *words, bench="spread_gemm"):
 
 
 def oplog(setting):
-    on, off = in_turn(setting.pairs, lambda: bench_host(setting, *BENCH)["simulation_s"],
-                      lambda: bench_host(setting, *BENCH, "--data", "off")["simulation_s"])
+    """The op log alone; and with the race check, which runs beside it unless it is switched off."""
+    def simulation(*options):
+        return lambda: bench_host(setting, *BENCH, *options)["simulation_s"]
+    on, off, checked = in_turn(setting.pairs, simulation("--races", "off"), simulation("--data", "off"), simulation())
     cost = ratio(on, off)
     return Result(times(cost), cost <= 1.3, f"{duration(median(on))} of simulation, by its own clock, with the op log "
-                  f"(gemm.c --data verify on ref_sip), {duration(median(off))} without (--data off)",
-                  {"ratio": cost, "on": on, "off": off})
+                  f"(gemm.c --data verify --races off on ref_sip), {duration(median(off))} without (--data off); with the "
+                  f"race check as well {duration(median(checked))}, {times(ratio(checked, off))}",
+                  {"ratio": cost, "on": on, "off": off, "checked": checked})
 
 
 def oplog_file(setting):
