@@ -68,13 +68,13 @@ static void tree_free(struct interval *tree)
     access_free((struct access *)tree);
 }
 
-/* Whether an access has every byte of another one, as far as that is seen without walking over their views. */
-static bool covers(const struct access *a, const struct access *b)
+/* Whether an access, dense or not, has every byte of another one, as far as that is seen without walking over their views. */
+static bool covers(const struct access *a, bool dense, const struct access *b)
 {
     bool same = a->interval.begin == b->interval.begin && a->view.dtype == b->view.dtype
                 && !memcmp(a->view.shape, b->view.shape, sizeof a->view.shape)
                 && !memcmp(a->view.stride, b->view.stride, sizeof a->view.stride);
-    return same || (view_is_dense(&a->view) && a->interval.begin <= b->interval.begin
+    return same || (dense && a->interval.begin <= b->interval.begin
                     && a->interval.end >= b->interval.end);
 }
 
@@ -110,6 +110,7 @@ static void race_add(const struct access *a, const struct access *b, uint64_t fi
 
 struct comparison {
     struct access *made, *forgotten;
+    bool dense;                                         /* the view of the one that is made */
 };
 
 /* Compares the new access with one that overlaps it. */
@@ -122,7 +123,7 @@ static void compare(struct interval *interval, void *arg)
     if (other->op == made->op || (!conflict && other->op->pe != made->op->pe))
         return;
     if (happens_before(other->op, made->op)) {
-        if ((made->writes || !other->writes) && covers(made, other)) {
+        if ((made->writes || !other->writes) && covers(made, comparison->dense, other)) {
             other->next = comparison->forgotten;
             comparison->forgotten = other;
         }
@@ -138,7 +139,7 @@ static void access_add(const struct view *view, bool writes, void *arg)
     struct access *made = pool_take(&check.pool, sizeof *made);
     *made = (struct access){.view = *view, .op = hb_hold(arg), .writes = writes,
                             .interval = {.begin = view->offset, .end = view->offset + view_span(view)}};
-    struct comparison comparison = {.made = made};
+    struct comparison comparison = {.made = made, .dense = view_is_dense(view)};
     struct interval_map *accesses = accesses_of(view->memory);
     interval_each(accesses, made->interval.begin, made->interval.end, compare, &comparison);
     for (struct access *access = comparison.forgotten, *next; access; access = next) {
