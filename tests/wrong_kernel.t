@@ -55,12 +55,16 @@ def overwritten(program):
                                   (["how=looked"], "ok", None),
                                   (["how=chained", "spoil=false"], "ok", None),
                                   (["how=verified", "spoil=false"], "ok", None),
+                                  (["how=stages", "spoil=false"], "ok", None), (["how=stages"], "overwritten", "y"),
                                   (["how=inplace", "spoil=false"], "overwritten", "x")):
             ended, made = result(program, "spoils", f"copies={copies}", *words)
             found = made["verify"][-1]
-            said = "\n  the reference was made from x, which kernels had overwritten\n" in ended.stdout
+            said = f"\n  the reference was made from {of}, which kernels had overwritten\n" in ended.stdout
             ok(found["status"] == status and found.get("overwritten") == of and said == (status == "wrong" and of == "x")
                and ended.returncode == (status != "ok"), f"{' '.join(words)} copies={copies} is {status}", ended.said)
+    for words, status in ([], "ok"), (["written=false"], "unwritten"):
+        ended, made = result(program, "one_row", *words)
+        ok(made["verify"][0]["status"] == status, f"a row that most PEs have nothing of is {status}", ended.said)
     ended = run(program, "run", "spoils", "--data", "debug")
     store = 1 + next(i for i, line in enumerate(read(SOURCE).splitlines()) if "tl_store(tl, x, zeros);" in line)
     ok(re.search(r"\nNOT VERIFIED y: it holds what is expected of x as kernels had overwritten it\. .*\n  that was overwritten by "

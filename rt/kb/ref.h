@@ -12,8 +12,8 @@ typedef struct reference *kb_ref;
 /* An operand of a reference: a tensor as it is now (the data pass runs first), another reference, or a number. Every x,
  * y, a, b and so on below can be any of these. Floats are computed in f64 by libm and OpenBLAS, integers exactly.
  *
- * A tensor that the host has filled and kernels have overwritten since is no input any more: nothing is verified by a
- * reference that is made of it, unless it was verified itself. Make references of what a kernel updates before the launch.
+ * A tensor that was filled by the host or verified, and that kernels have overwritten since, is no input any more: a
+ * reference that is made of it verifies nothing. Make it before the launch, or after that tensor is verified.
  *
  * Each element of a reference has the error that it may have in a right kernel, by an analysis of rounding errors
  * (docs/data.md, "Bounds"): of the f32 arithmetic of the op, and of its operands. A reference as an operand is taken to

@@ -247,8 +247,8 @@ static inline struct tl_rows tl_rows_as_given(struct tl_rows rows)
  * result; or the load or receive that writes them was not waited for. */
 #define tl_data(tl, shard) tl_data_at(tl, shard, __FILE__, __LINE__)
 
-/* The same, copied to the kernel's own memory, such as an array on its stack. A kernel that looks at much data, or often,
- * takes no more memory of the host by it. Faults as tl_data; KERNEL_ERROR: a null pointer. */
+/* Copies them to the kernel's own memory instead, such as an array on its stack, which has room for all of them. tl_data
+ * keeps what it copies until the kernel ends; this call keeps nothing. Faults as tl_data; KERNEL_ERROR: a null pointer. */
 #define tl_data_into(tl, to, shard) tl_data_into_at(tl, to, shard, __FILE__, __LINE__)
 
 /* ---- messages: every ordered pair of PEs has a ring of slots; a message takes one slot */

@@ -134,9 +134,9 @@ static void print_first_wrong(FILE *out, const struct verification *v)
             v->expected, fabs(v->got - v->expected), v->allowed);
     if (v->unwritten)
         fprintf(out, "  no kernel has written the tensor\n");
+    print_writer(out, "it was written", v->writer);
     if (v->overwritten)
         fprintf(out, "  the reference was made from %s, which kernels had overwritten\n", v->overwritten->name);
-    print_writer(out, "it was written", v->writer);
 }
 
 static void print_verification(FILE *out, const struct verification *v)
@@ -160,7 +160,7 @@ static void print_verification(FILE *out, const struct verification *v)
     }
     if (v->verdict == VERDICT_OVERWRITTEN) {
         fprintf(out, "it holds what is expected of %s as kernels had overwritten it. Make the reference before the launch, or "
-                "verify %s first\n", v->overwritten->name, v->overwritten->name);
+                "after %s is verified\n", v->overwritten->name, v->overwritten->name);
         print_writer(out, "that was overwritten", v->writer);
         return;
     }

@@ -113,7 +113,7 @@ static const char *reason(enum ending ending, const char *error)
 {
     const struct launch *bad = launch_bad();
     if (ending == ENDING_wrong_data)
-        return "results differ from their references; a run by itself says where";
+        return "results are wrong or not verified; a run by itself says where";
     if (error || watchdog_ended())
         return error ? error : watchdog_ended();
     return bad ? launch_outcome(bad) : memory_outcome();

@@ -232,9 +232,8 @@ void tensor_index_name(const struct tensor *t, uint64_t position, char *name)
     sprintf(name + used, "]");
 }
 
-void tensor_filled(struct tensor *t)
+void tensor_filled(const struct tensor *t)
 {
-    t->filled = true;
     bytes_of_tensors.filled += shared_bytes(t);
 }
 

@@ -23,7 +23,7 @@ struct tensor {
     uint64_t elements;
     struct shard *shard;
     uint32_t shards;
-    bool filled;                                        /* by the host */
+    bool known;                                         /* the host has filled it, or it was verified (written.h) */
 };
 
 /* A row of a shard: elements at consecutive positions in the tensor and at consecutive offsets. */
@@ -58,7 +58,7 @@ struct tensors_bytes {
 struct tensors_bytes tensors_bytes(void);
 
 /* The host has filled a tensor. */
-void tensor_filled(struct tensor *tensor);
+void tensor_filled(const struct tensor *tensor);
 
 /* There are none: the next tensor is number 0. */
 void tensors_reset(void);

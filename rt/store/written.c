@@ -43,25 +43,32 @@ void written_add(const struct view *view)
     add(&memories[view->memory].since_known, &range);
 }
 
-static uint64_t shard_end(const struct tensor *tensor, const struct shard *shard)
+static uint64_t shard_bytes(const struct tensor *tensor, const struct shard *shard)
 {
-    return shard->offset + shard->elements * dtype_bytes[tensor->dtype];
+    return shard->elements * dtype_bytes[tensor->dtype];
 }
 
-void written_known(const struct tensor *tensor)
+void written_known(struct tensor *tensor)
 {
+    tensor->known = true;
     for (uint32_t i = 0; memories && i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
-        interval_erase(&memories[shard->memory].since_known, shard->offset, shard_end(tensor, shard));
+        interval_erase(&memories[shard->memory].since_known, shard->offset, shard->offset + shard_bytes(tensor, shard));
     }
+}
+
+/* What was written of a shard first; NULL: nothing was. A shard may be empty. */
+static const struct interval *first_of(const struct interval_map *map, uint64_t offset, uint64_t bytes)
+{
+    const struct interval *found = bytes ? interval_find(map, offset) : NULL;
+    return found && found->begin < offset + bytes ? found : NULL;
 }
 
 bool written_any(const struct tensor *tensor)
 {
     for (uint32_t i = 0; memories && i < tensor->shards; i++) {
         const struct shard *shard = &tensor->shard[i];
-        const struct interval *found = interval_find(&memories[shard->memory].ever, shard->offset);
-        if (found && found->begin < shard_end(tensor, shard))
+        if (first_of(&memories[shard->memory].ever, shard->offset, shard_bytes(tensor, shard)))
             return true;
     }
     return false;
@@ -70,14 +77,13 @@ bool written_any(const struct tensor *tensor)
 bool written_over(const struct tensor *tensor, struct written_byte *at)
 {
     uint32_t shards = tensor->place.split == KB_COPIES ? 1 : tensor->shards;
-    for (uint32_t i = 0; memories && tensor->filled && i < shards; i++) {
+    for (uint32_t i = 0; memories && tensor->known && i < shards; i++) {
         const struct shard *shard = &tensor->shard[i];
-        const struct interval *found = interval_find(&memories[shard->memory].since_known, shard->offset);
-        if (!found || found->begin >= shard_end(tensor, shard))
-            continue;
-        if (at)
+        const struct interval *found = first_of(&memories[shard->memory].since_known, shard->offset, shard_bytes(tensor, shard));
+        if (found && at)
             *at = (struct written_byte){shard->memory, kb_max(found->begin, shard->offset)};
-        return true;
+        if (found)
+            return true;
     }
     return false;
 }

@@ -13,7 +13,7 @@ struct view;
 void written_add(const struct view *view);
 
 /* What a tensor holds is known now. */
-void written_known(const struct tensor *tensor);
+void written_known(struct tensor *tensor);
 
 /* Whether a byte of a tensor was written. */
 bool written_any(const struct tensor *tensor);
@@ -23,8 +23,8 @@ struct written_byte {
     uint64_t offset;
 };
 
-/* Whether a tensor that the host has filled was overwritten since it was last known; of copies, the first one, which the
- * host looks at. Then `at`, if not NULL, becomes one such byte. */
+/* Whether a tensor that was known was overwritten since; of copies, the first one, which the host looks at. Then `at`, if
+ * not NULL, becomes one such byte. */
 bool written_over(const struct tensor *tensor, struct written_byte *at);
 
 void written_reset(void);

@@ -87,6 +87,8 @@ struct twice_args {
 KB_KERNEL(twice, struct twice_args)
 {
     struct tl_shard x = tl_my_shard(tl, arg->x), y = tl_my_shard(tl, arg->y);
+    if (x.shape[0] == 0)
+        return;
     struct tl_shard zeros = tl_alloc(tl, KB_f16, x.shape[0]), sum = tl_alloc(tl, KB_f16, x.shape[0]);
     if (arg->spoil && !arg->late)
         tl_store(tl, x, zeros);
@@ -111,7 +113,7 @@ static void launch_twice(kb_tensor x, kb_tensor y, bool spoil, bool late)
 KB_BENCH(spoils, "y = 2 x + 1, with what is expected made of x at different times",
          KB_BOOL(spoil, true, "the kernel overwrites x"), KB_BOOL(late, false, "after it has read x"),
          KB_BOOL(copies, false, "each PE has all of x and y"),
-         KB_WORD(how, "after before refilled looked chained verified inplace", "when, and of what"))
+         KB_WORD(how, "after before refilled looked chained verified inplace stages", "when, and of what"))
 {
     struct kb_place place = kb_bool(copies) ? kb_copies(KB_HBM, kb_pes("*")) : kb_rows(KB_HBM, kb_pes("*"));
     kb_tensor x = kb_tensor_new("x", KB_f16, kb_1d(600), place), y = kb_tensor_new("y", KB_f16, kb_1d(600), place);
@@ -120,16 +122,35 @@ KB_BENCH(spoils, "y = 2 x + 1, with what is expected made of x at different time
     kb_ref before = twice_and_one(x);
     char how = kb_word(how)[0];
     bool in_place = how == 'v' || how == 'i', refilled = how == 'r' || how == 'l';
-    launch_twice(x, in_place ? x : y, kb_bool(spoil), kb_bool(late));
-    if (how == 'v')
-        kb_expect_close(x, before);
+    launch_twice(x, in_place ? x : y, kb_bool(spoil) && how != 's', kb_bool(late));
+    if (how == 'v' || how == 's')
+        kb_expect_close(how == 'v' ? x : y, before);
     if (how == 'l')
         kb_ref_copy(x);                                 /* runs the data pass */
     if (refilled)
         kb_fill_uniform(x, 1, 2);
     if (in_place || refilled)
         launch_twice(x, y, false, false);
-    if (how == 'c')
-        launch_twice(y, z, false, false);
-    kb_expect_close(how == 'c' ? z : y, how == 'b' ? before : twice_and_one(how == 'c' ? y : x));
+    bool second = how == 'c' || how == 's';
+    if (second)
+        launch_twice(y, z, kb_bool(spoil) && how == 's', false);
+    kb_expect_close(second ? z : y, how == 'b' ? before : twice_and_one(second ? y : x));
+}
+
+KB_BENCH(one_row, "a row, which only the first PE has, between tensors that all PEs write",
+         KB_BOOL(written, true, "kernels write what is expected"))
+{
+    struct kb_place place = kb_rows(KB_HBM, kb_pes("*"));
+    /* Each PE has lines of 64 bytes of these, without gaps, so that what is written around the row is one range. */
+    kb_tensor x = kb_tensor_new("x", KB_f16, kb_1d(512), place), before = kb_tensor_new("before", KB_f16, kb_1d(512), place);
+    kb_tensor row = kb_tensor_new("row", KB_f16, kb_1d(1), place), answer = kb_tensor_new("answer", KB_f16, kb_1d(1), place);
+    kb_tensor behind = kb_tensor_new("behind", KB_f16, kb_1d(512), place);
+    kb_fill_uniform(x, -1, 1);
+    kb_fill(row, 2);
+    kb_fill(answer, 5);
+    launch_twice(x, before, false, false);
+    launch_twice(x, behind, false, false);
+    if (kb_bool(written))
+        launch_twice(row, answer, false, false);
+    kb_expect_close(answer, twice_and_one(row));
 }
