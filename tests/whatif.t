@@ -104,6 +104,18 @@ def every_number(answer):
        "of dtypes and ops, those that the machine has are listed", *sorted(named))
 
 
+def costs(program):
+    """Costs of ops that the run asks for are changed, in a run of their own; those of other ops change nothing."""
+    words = ("softmax", "rows=64", "cols=256")
+    answer = whatif(program, *words, "--by", "2x")
+    ends = {change["key"].split(".cost.")[1]: (change["set"], change["end_ps"]) for change in answer["changes"] if ".cost." in change["key"]}
+    ok({"exp", "sum", "recip"} <= set(ends) and PE + "pe_math.attrs.cost.tanh" in answer["unchanged"],
+       "ops that softmax has change its time, others do not", ends, answer["unchanged"])
+    for op, (key, end_ps) in ends.items():
+        found = json.loads(run(program, "run", *words, "--data", "off", "--set", key, "--json", "-").stdout)["end_ps"]
+        ok(found == end_ps and end_ps < answer["end_ps"], f"the cost of {op} gives what a run with it gives", end_ps, found)
+
+
 def number(text):
     return float(re.match(r"[\d.e+]+", text)[0])
 
@@ -292,6 +304,7 @@ def main():
     answer = whatif(program, "gemm", *GEMM)
     by_hand("of a bench", SMALL, answer, ("run", "gemm", *GEMM, "--data", "off"))
     every_number(answer)
+    costs(program)
     directions([answer])
     elasticity(answer)
     factors(program)

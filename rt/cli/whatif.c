@@ -265,7 +265,7 @@ static int work(const struct whatif *whatif, struct board *board)
 {
     const struct changes *changes = &whatif->changes;
     for (uint64_t i; (i = __atomic_fetch_add(&board->next, 1, __ATOMIC_RELAXED)) < changes->count;) {
-        if (changes->list[i].refused)
+        if (changes->list[i].refused || board->answers[i].ended)
             continue;
         answer(whatif, &changes->list[i], &board->answers[i]);
         if (is_of_signal(board->answers[i].status))
@@ -303,6 +303,9 @@ static const struct board *all_answers(const struct whatif *whatif)
     struct board *board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED)
         die("out of memory for %zu bytes:", bytes);
+    for (size_t i = 0; i < count; i++)                  /* what the run has not read changes nothing */
+        if (whatif->changes.list[i].numbers && !numbers_matter(whatif->changes.list[i].numbers))
+            board->answers[i] = (struct answer){.ended = true, .status = STATUS_GOOD, .end_ps = whatif->end_ps};
     while (board->next < count)                         /* again if runs have ended all processes */
         work_together(whatif, board);
     return board;

@@ -103,7 +103,7 @@ uint64_t kb_math_ps(enum kb_dtype dtype, uint64_t elements)
 uint64_t kb_op_cost(const char *op)
 {
     uint16_t number = op_number(op);
-    return op_known(number) ? kb_op_costs[number] : 0;
+    return op_known(number) ? engine_op_cost(number) : 0;
 }
 
 uint64_t kb_memory_ps(enum kb_space space, uint64_t read_bytes, uint64_t write_bytes)

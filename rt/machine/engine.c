@@ -21,6 +21,21 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to)
     return link ? *link : 0;
 }
 
+enum { FOLLOWED = 256 };                                /* ops; beyond them all count as asked for */
+static bool asked[FOLLOWED];
+
+uint64_t engine_op_cost(uint16_t op)
+{
+    if (op < FOLLOWED)
+        asked[op] = true;
+    return kb_op_costs[op];
+}
+
+bool engine_op_cost_asked(uint16_t op)
+{
+    return op >= FOLLOWED || asked[op];
+}
+
 static uint64_t stage_ps(const struct command *command, const struct tile_shape *shape, const struct stage *stage)
 {
     const struct request *ask = &command->ask;
@@ -31,7 +46,7 @@ static uint64_t stage_ps(const struct command *command, const struct tile_shape 
             .m = shape->m, .k = shape->k, .n = shape->n, .k_per_cycle = kb_gemm_k_per_cycle[ask->dtype]});
     case STAGE_MATH:                                    /* an epilogue of a gemm works with the lanes of its output */
         return builtin_pe_math_service(&(struct kb_math_request){
-            .elements = stage->amount, .lanes = kb_math_lanes[dtype], .cost = kb_op_costs[stage->op]});
+            .elements = stage->amount, .lanes = kb_math_lanes[dtype], .cost = engine_op_cost(stage->op)});
     case STAGE_FETCH:
     case STAGE_STORE:
         return builtin_pe_fetch_store_service(&(struct kb_move_request){

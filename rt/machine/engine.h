@@ -32,6 +32,10 @@ uint64_t engine_link_ps(enum stage_kind from, enum stage_kind to);
  * STORE reserve the PE's TCM. */
 void engine_times(struct command *command);
 
+/* The cost of an op that the machine has; whether a run of this process has asked for it. */
+uint64_t engine_op_cost(uint16_t op);
+bool engine_op_cost_asked(uint16_t op);
+
 /* ---- the PE's own TCM: a channel for reads, another for writes. Each call reserves one from at_ps on, and returns
  * when the reservation ends. */
 

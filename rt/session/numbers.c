@@ -13,6 +13,7 @@
 #include "base/tables.h"
 #include "common/arena.h"
 #include "common/fail.h"
+#include "machine/engine.h"
 
 static struct {
     struct renumbering *renumbering;                    /* of this simulator; NULL: the topology was not read yet */
@@ -122,6 +123,27 @@ const char *numbers_place(const char *key)
 {
     begin();
     return renumber_place(numbers.renumbering, numbers.keys, key);
+}
+
+static bool costs_matter(const uint64_t *costs, const uint64_t *in_place)
+{
+    for (uint32_t op = 0; op < kb_shape.ops; op++)
+        if (costs[op] != in_place[op] && engine_op_cost_asked(op))
+            return true;
+    return false;
+}
+
+bool numbers_matter(const struct numbers *of_point)
+{
+    for (enum number_of i = 0; i < REPLACED; i++) {
+        const struct number *number = &of_point->list[i];
+        if (!number->length || i == NUMBER_name || i == NUMBER_hash)    /* nothing is computed from these two */
+            continue;
+        if (i == NUMBER_op_costs ? costs_matter((const uint64_t *)number->bytes, place_of(i))
+                                 : memcmp(number->bytes, place_of(i), number->length) != 0)
+            return true;
+    }
+    return false;
 }
 
 void numbers_put(const struct numbers *of_point)

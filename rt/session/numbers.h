@@ -28,6 +28,10 @@ struct better_keys numbers_better(struct better_by by);
 /* Where the topology has a key: "ref_sip.yaml:54", "--set", "default"; NULL: topologies have no such key. */
 const char *numbers_place(const char *key);
 
+/* Whether one of these numbers differs from the one in place, unless it is the cost of an op that no run has asked for yet:
+ * if not, runs that have ended would be the same with these. */
+bool numbers_matter(const struct numbers *numbers);
+
 /* Replaces the numbers, between two runs. NULL: by those of the command line. */
 void numbers_put(const struct numbers *numbers);
 
