@@ -21,6 +21,7 @@ KERNEL = """#include <stdlib.h>
 #include <unistd.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
+#include <kb/measure.h>
 #include <kb/tl.h>
 struct nothing { int unused; };
 KB_KERNEL(touchy, struct nothing)
@@ -46,6 +47,15 @@ KB_KERNEL(endless, struct nothing)
 KB_BENCH(endless, "does not end on a machine with a larger array")
 {
     kb_wait(kb_launch(endless, kb_pes("*"), &(struct nothing){0}));
+}
+KB_KERNEL(planned, struct nothing)
+{
+    (void)arg;
+    tl_delay(tl, 1000 * kb_op_cost("tanh"));
+}
+KB_BENCH(planned, "takes as long as the cost of an op says that no command has")
+{
+    kb_wait(kb_launch(planned, kb_pes("*"), &(struct nothing){0}));
 }
 KB_BENCH(wordy, "fails with many words on some machines", KB_SIZE(size, 35184372088832, 0, UINT64_MAX, "2^45"))
 {
@@ -195,6 +205,9 @@ def failures():
     """A number that the topology refuses, and runs that fail, cost their row alone."""
     kernel = write(os.path.join(folder("kernels"), "touchy.c"), KERNEL)
     program = small_machine("touchy", [kernel], PE + "pe_tcm.attrs.reserved_mb=4", PE + "pe_tcm.attrs.size_mb=4")
+    answer = whatif(program, "planned", "--by", "2x")
+    ok([row["key"] for row in answer["changes"] if ".cost." in row["key"]] == [PE + "pe_math.attrs.cost.tanh"],
+       "the cost of an op that a kernel only asks for changes its time", answer["changes"])
     answer = whatif(program, "touchy", "--by", "20%")
     why = {row["key"].rsplit(".", 1)[1]: row["error"] for row in answer["failed"]}
     ok(set(why) == {"reserved_mb", "rows", "cols"} and "are more than" in why["reserved_mb"] and "reserved part is the default" not in why["reserved_mb"]
@@ -305,6 +318,7 @@ def main():
     by_hand("of a bench", SMALL, answer, ("run", "gemm", *GEMM, "--data", "off"))
     every_number(answer)
     costs(program)
+    costs(simulator(SMALL, "own_math", settings=[PE + "pe_math.impl=same_math"], impls=[os.path.join(ROOT, "tests/impl/same_math.c")]))
     directions([answer])
     elasticity(answer)
     factors(program)
