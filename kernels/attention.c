@@ -170,7 +170,7 @@ KB_BENCH(attention, "softmax(Q K^T / sqrt(head_dim)) V of many heads, with K and
         .block = kb_int(block), .tile = kb_int(tile),
     };
     uint64_t room_bytes = tcm_allocatable_bytes();
-    attention_needs(attention_least_bytes(&a));
+    attention_needs(&a, attention_least_bytes(&a));
     struct kb_pes pes = pes_that_pay(&a, room_bytes);
     uint64_t width = attention_group(&a) * a.head_dim;
     a.q = heads_tensor("q", &a, a.queries, width, kb_rows(kb_main_memory(), pes));

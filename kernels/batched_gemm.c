@@ -1,8 +1,9 @@
 /* batched_gemm.c: C[i] = A[i] B[i] for every i of a batch, each product on one PE.
  *
- * A PE submits all of its products at once: the tiles of the next product are read while the C of the previous one is
+ * A PE submits many products at once: the tiles of the next product are read while the C of the previous one is
  * written. Small matrices have little reuse of A and B, so the PE's slice of HBM bounds the kernel. */
 #include "tiles.h"
+#include "transfers.h"
 #include <kb/host.h>
 #include <kb/measure.h>
 
@@ -19,11 +20,12 @@ static struct tl_shard matrix(struct tl *tl, struct tl_shard all, uint64_t i)
 KB_KERNEL(batched_gemm, struct batched_gemm_args)
 {
     struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
+    struct transfers products = {0};
     for (uint64_t i = 0; i < c.shape[0]; i++)
-        tl_composite(tl, &(struct tl_composite){
+        transfers_add(tl, &products, tl_composite(tl, &(struct tl_composite){
             .op = TL_GEMM, .m = c.shape[1], .k = a.shape[2], .n = c.shape[2],
             .tile = {arg->tile.m, arg->tile.k, arg->tile.n}, .a = tl_in(matrix(tl, a, i)),
-            .b = tl_in(matrix(tl, b, i)), .c = tl_out(matrix(tl, c, i)) });
+            .b = tl_in(matrix(tl, b, i)), .c = tl_out(matrix(tl, c, i)) }));
 }
 
 KB_BENCH(batched_gemm, "C[i] = A[i] B[i], the batch over all PEs",

@@ -161,7 +161,7 @@ KB_BENCH(decode, "attention of one query per sequence to a long cache of keys an
         .keys = kb_int(keys), .head_dim = kb_int(head_dim), .dtype = kb_dtype(kb_word(dtype)), .tile = kb_int(tile),
     };
     uint64_t own = (attention_group(&a) + 1) * partial_bytes(&a), room = 7 * partials_bytes();
-    attention_needs(kb_ceil_div(attention_least_bytes(&a) + own, 7) * 8);
+    attention_needs(&a, kb_ceil_div(attention_least_bytes(&a) + own, 7) * 8);
     struct kb_pes pes = decode_pes(&a);
     uint64_t width = attention_group(&a) * a.head_dim, cols = kb_attrs.pe_gemm_cols;
     if (a.tile == 0)                                    /* nothing overlaps the first and the last tile */

@@ -486,7 +486,7 @@ KB_BENCH(layer, "a transformer layer, tensor-parallel: Llama-3-8B's shapes, or e
     needs_tcm(kb_max(layer_least_bytes(&args, ffn, pes.count), 128 * kb_dtype_bytes(dtype)), "a token", "take a larger scale");
     skinny_gemm_needs();
     needs_message(kb_dtype_bytes(dtype));
-    attention_needs(attention_least_bytes(&args.attention) + 4096 + room - left);
+    attention_needs(&args.attention, attention_least_bytes(&args.attention) + 4096 + room - left);
     args.chunk = tokens_that_fit(&args, ffn, pes.count, left);
     if (kb_int(chunk))
         args.chunk = param_at_most("chunk", kb_int(chunk), args.chunk, "the tokens or what fits into the TCM");

@@ -47,7 +47,7 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     struct tl_shard up = tl_shard(tl, arg->up[expert], member), down = tl_shard(tl, arg->down[expert], member);
     struct tl_shard x = tl_alloc(tl, up.dtype, rows, arg->d), y = tl_alloc(tl, up.dtype, rows, arg->d);
     struct tl_shard h = tl_alloc(tl, up.dtype, rows, up.shape[1]);
-    tl_handle moved[MOST_ROWS];
+    struct transfers stores = {.begun = 0};
     int32_t token[MOST_ROWS];
     for (uint64_t i = 0; i < rows; i++)
         token[i] = (int32_t)(choice[i] / arg->top);
@@ -57,10 +57,9 @@ static void expert_rows(struct tl *tl, const struct moe_args *arg, uint64_t expe
     for (uint64_t i = 0; i < rows; i++) {
         struct tl_shard slots = token_row(tl, arg->slots, arg->tokens, choice[i] / arg->top);
         struct tl_shard slot = tl_part(tl, slots, 1, choice[i] % arg->top * arg->members + member, 1);
-        moved[i] = tl_store_async(tl, tl_reshape(tl, slot, 1, arg->d), tl_part(tl, y, 0, i, 1));
+        transfers_add(tl, &stores, tl_store_async(tl, tl_reshape(tl, slot, 1, arg->d), tl_part(tl, y, 0, i, 1)));
     }
-    for (uint64_t i = 0; i < rows; i++)
-        tl_wait(tl, moved[i]);
+    transfers_wait(tl, &stores);
     tl_free(tl, h);
     tl_free(tl, y);
     tl_free(tl, x);

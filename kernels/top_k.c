@@ -14,6 +14,7 @@
 #include "transfers.h"
 
 enum { PIECE = 2048, MOST_K = 256 };                    /* columns of a piece; largest k */
+enum { AHEAD = 8 };                                     /* elements for which commands are submitted before earlier ones are complete */
 
 /* What a row of a block has in the TCM to be merged. */
 #define ROW_BYTES(k, size) (2 * (k) * ((size) + 4 + 1 + 4 + 1))
@@ -42,8 +43,13 @@ struct top_k {
 static void select_largest(struct tl *tl, struct tl_shard x, struct tl_shard names, struct tl_shard hits,
                            struct tl_shard found, struct tl_shard values, struct tl_shard named)
 {
-    tl_handle done = NULL;
+    tl_handle done = NULL, earlier = NULL;
     for (uint64_t i = 0; i < values.shape[1]; i++) {
+        if (i % AHEAD == 0) {
+            if (earlier)
+                tl_wait(tl, earlier);
+            earlier = done;
+        }
         struct tl_shard top = tl_part(tl, values, 1, i, 1), name = tl_part(tl, named, 1, i, 1);
         if (done)
             tl_after(tl, done);

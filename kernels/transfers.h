@@ -61,7 +61,8 @@ static inline uint64_t shard_of_row(struct tl *tl, kb_tensor tensor, uint64_t ro
     return low;
 }
 
-/* Loads or stores the intersection of the rectangle and a shard. Returns the number of its elements. */
+/* Loads or stores the intersection of the rectangle and a shard, as many rows with a command as it can have. Returns the number
+ * of its elements. */
 static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, struct tl_shard buffer, struct rect rect,
                                   struct tl_shard shard, bool is_store)
 {
@@ -70,11 +71,14 @@ static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, st
     uint64_t col_end = kb_min(rect.col + buffer.shape[1], shard.first[1] + shard.shape[1]);
     if (row_end <= row || col_end <= col)
         return 0;
-    uint64_t m = row_end - row, n = col_end - col;
-    struct tl_shard here = submatrix(tl, buffer, row - rect.row, m, col - rect.col, n);
-    struct tl_shard there = submatrix(tl, shard, row - shard.first[0], m, col - shard.first[1], n);
-    transfers_add(tl, transfers, is_store ? tl_store_async(tl, there, here) : tl_load_async(tl, here, there));
-    return m * n;
+    uint64_t n = col_end - col, most = buffer.stride[0] == n && shard.stride[0] == n ? row_end - row : TL_RUNS_MOST;
+    for (uint64_t at = row, m; at < row_end; at += m) {
+        m = kb_min(most, row_end - at);
+        struct tl_shard here = submatrix(tl, buffer, at - rect.row, m, col - rect.col, n);
+        struct tl_shard there = submatrix(tl, shard, at - shard.first[0], m, col - shard.first[1], n);
+        transfers_add(tl, transfers, is_store ? tl_store_async(tl, there, here) : tl_load_async(tl, here, there));
+    }
+    return (row_end - row) * n;
 }
 
 /* Moves all pieces. PEs that want the same rows begin at different shards, so that they do not all read one memory at

@@ -23,7 +23,8 @@ enum {
     BUFFERS = 4,                                        /* for blocks to give, and for blocks to take */
     STORE_LAG = 2,                                      /* steps until what was taken is stored */
     LEAST_STEPS = 4,                                    /* so that loads, exchanges and stores overlap */
-    CUT_MOST = 16,                                      /* blocks of a panel, where each is loaded or stored by itself */
+    BLOCKS_MOST = 48,                                   /* of a panel */
+    CUT_MOST = 16,                                      /* the same where each is loaded or stored by itself */
     RUNS = 256                                          /* that a load or a store asks for, which then wait at the memory */
 };
 
@@ -256,6 +257,14 @@ static uint64_t plan_ps(const struct plan *plan, const struct blocks *b)
     return kb_sum(memory_ps, kb_product(loads + messages, kb_attrs.pe_dma_overhead_ps));
 }
 
+/* How many blocks of a size a panel may have, so that no receive of one waits before all sends are submitted: of another PE they
+ * are messages, of its own a copy. */
+static uint64_t blocks_at_once(uint64_t rows, uint64_t cols, uint64_t slot)
+{
+    uint64_t messages = kb_ceil_div(cols, slot / rows), copies = kb_ceil_div(cols, RUNS);
+    return kb_min(TRANSFERS_MAX / messages, (TRANSFERS_MAX - copies) / messages + 1);
+}
+
 /* Chooses the size of blocks and groups that takes the shortest time, and the largest blocks of those. A block is all rows and
  * columns that two PEs share, or is cut. A buffer holds the blocks of a group; a message has at least one row of a block, and
  * a command no more runs than it may have. A group has as many PEs as there are, but leaves LEAST_STEPS steps to overlap. */
@@ -263,13 +272,13 @@ static struct plan plan_blocks(const struct blocks *b, uint64_t group)
 {
     uint64_t slot = kb_max(kb_attrs.pe_ipcq_slot_bytes / b->element_bytes, 1);
     uint64_t room = needs_tcm_bytes() / (2 * BUFFERS) / 64 * 64, best_ps = UINT64_MAX;
-    uint64_t most = kb_min(room / b->element_bytes, TRANSFERS_MAX / 2 * slot);
     uint64_t most_rows = kb_min(b->rows, kb_min(slot, TL_RUNS_MOST)), most_cols = kb_min(b->cols, TL_RUNS_MOST);
     struct plan best = {1, 1, 1};
     for (uint64_t rows = most_rows, last_row = 0; rows != last_row; last_row = rows, rows = kb_ceil_div(rows, 2))
         for (uint64_t cols = most_cols, last_col = 0; cols != last_col; last_col = cols, cols = kb_ceil_div(cols, 2)) {
             uint64_t parts = kb_ceil_div(b->rows, rows) * kb_ceil_div(b->cols, cols);
-            uint64_t fits = kb_min(most / (rows * cols), parts > 1 ? CUT_MOST : TRANSFERS_MAX);
+            uint64_t fits = kb_min(room / b->element_bytes / (rows * cols), blocks_at_once(rows, cols, slot));
+            fits = kb_min(fits, parts > 1 ? CUT_MOST : BLOCKS_MOST);
             uint64_t pes = group ? kb_min(group, b->pes) : kb_ceil_div(b->pes, kb_ceil_div(LEAST_STEPS, parts));
             struct plan plan = {rows, cols, kb_min(pes, fits)};
             uint64_t ps = fits ? plan_ps(&plan, b) : UINT64_MAX;

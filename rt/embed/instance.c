@@ -30,6 +30,7 @@
 #include "session/simulation.h"
 #include "sim/observer.h"
 #include "store/fill.h"
+#include "store/places.h"
 
 static struct {
     struct arena_mark mark;                             /* what a reset keeps of the arena */
@@ -103,7 +104,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     instance.fast = !config->exact_events;
     fill_seed = config->seed;
     thread_count = config->threads ? config->threads : 1;
-    log_memory_bytes = UINT64_MAX;                      /* never in a file */
+    log_memory_bytes = places_memory_bytes = UINT64_MAX;    /* never in a file */
     simulation_in_points();
     if (instance.data)
         blas_prepare();                                 /* later calls load nothing */

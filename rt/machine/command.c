@@ -31,8 +31,8 @@ const char *const fault_names[FAULTS] = {
 #undef FAULT
 };
 
-/* Simple commands, and composites, whose plans are large: one that is reused keeps the memory of its plan. */
-static struct pool simple, composites;
+/* Simple commands, and those with lists and composites, whose plans are large: one that is reused keeps the memory of its plan. */
+static struct pool simple, listed, composites;
 
 static struct pool operands;                            /* of composites under way */
 static struct pool strided;                             /* struct runs of simple commands under way */
@@ -46,15 +46,17 @@ static const struct address_run *list_copy(struct command *command, const struct
     return memcpy(plan + SIMPLE_PLAN_BYTES, ask->list, bytes);
 }
 
+static struct pool *pool_of(const struct request *ask)
+{
+    return command_is_composite(ask->kind) ? &composites : ask->listed ? &listed : &simple;
+}
+
 struct command *command_new(const struct request *ask)
 {
-    struct command *command;
-    if (command_is_composite(ask->kind)) {
-        command = pool_reuse(&composites, sizeof *command);
+    bool is_composite = command_is_composite(ask->kind);
+    struct command *command = pool_reuse(pool_of(ask), is_composite ? sizeof *command : SIMPLE_COMMAND_BYTES);
+    if (is_composite)
         memset(&command->planned, 0, sizeof *command - SIMPLE_COMMAND_BYTES);
-    } else {
-        command = pool_reuse(&simple, SIMPLE_COMMAND_BYTES);
-    }
     memset(command, 0, offsetof(struct command, plan));
     command->ask = *ask;
     command->holders = 1;
@@ -91,13 +93,9 @@ void command_drop(struct command *command)
     observe_command_dropped(command);
     if (!command->ask.listed && command->ask.runs)
         pool_give_back(&strided, (struct runs *)command->ask.runs);
-    if (!command_is_composite(command->ask.kind)) {
-        pool_give_back(&simple, command);
-        return;
-    }
-    if (command->operands)
+    if (command_is_composite(command->ask.kind) && command->operands)
         pool_give_back(&operands, command->operands);
-    pool_give_back(&composites, command);
+    pool_give_back(pool_of(&command->ask), command);
 }
 
 void command_fault(const struct command *command, enum fault code, enum node_kind part, const char *format, ...)
@@ -115,6 +113,7 @@ void command_fault(const struct command *command, enum fault code, enum node_kin
 void commands_reset(void)
 {
     pool_release(&simple);
+    pool_release(&listed);
     pool_release(&composites);
     pool_release(&operands);
     pool_release(&strided);

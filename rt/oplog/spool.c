@@ -1,51 +1,17 @@
 /* spool.c: bytes that are appended and read again later.
  *
  * The bytes in memory are always the last ones. When the memory is full all of it goes to the file; from then on it is a
- * write buffer and need not be large. The spool's own file is unnamed, in $TMPDIR or /tmp. */
-#define _GNU_SOURCE                                     /* O_TMPFILE */
+ * write buffer and need not be large. The spool's own file is unnamed. */
 #include "spool.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/diag.h"
+#include "base/unnamed.h"
+#include "common/fail.h"
+#include "kb/arith.h"
 
 enum { BUFFER_BYTES = 1 << 20, FIRST_BYTES = 1 << 16 };
-
-static int open_unnamed(const struct spool *spool)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[4096] = "/tmp";
-    if (folder && *folder && strlen(folder) < sizeof path - 16)
-        strcpy(path, folder);
-    folder = strdup(path);                              /* for the message */
-    int fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) {                                       /* not every file system has O_TMPFILE */
-        strcat(path, "/kbXXXXXX");
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0)
-            unlink(path);
-    }
-    if (fd < 0)
-        die("cannot make a temporary file for %s in %s (TMPDIR names another place):", spool->what, folder);
-    free((void *)folder);
-    return fd;
-}
-
-static void write_all(const struct spool *spool, const uint8_t *bytes, uint64_t count, uint64_t place)
-{
-    while (count > 0) {
-        ssize_t wrote = pwrite(spool->fd, bytes, count, (off_t)place);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            die("cannot write %s to its file:", spool->what);
-        bytes += wrote, place += (uint64_t)wrote, count -= (uint64_t)wrote;
-    }
-}
 
 /* How many bytes are in the file. */
 static uint64_t filed(const struct spool *spool)
@@ -57,7 +23,8 @@ void spool_flush(struct spool *spool)
 {
     if (!spool->has_file)
         return;
-    write_all(spool, spool->held.at, spool->held.count, filed(spool));
+    if (!unnamed_write(spool->fd, spool->held.at, spool->held.count, filed(spool)))
+        die("cannot write %s to its file:", spool->what);
     spool->held.count = 0;
 }
 
@@ -78,8 +45,8 @@ static void reserve(struct spool *spool, uint64_t count)
     if (spool->held.count + count <= spool->held.room)
         return;
     if (spool->held.count + count > most_in_memory(spool)) {
-        if (!spool->has_file)
-            spool->fd = open_unnamed(spool);
+        if (!spool->has_file && (spool->fd = unnamed_open()) < 0)
+            die("cannot make a temporary file for %s in %s (TMPDIR names another place):", spool->what, unnamed_folder());
         spool->has_file = true;
         spool_flush(spool);
         if (spool->held.room > BUFFER_BYTES)
@@ -102,18 +69,11 @@ uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
 
 void spool_read(const struct spool *spool, uint64_t place, void *bytes, size_t count)
 {
-    uint8_t *to = bytes;
-    while (count > 0 && place < filed(spool)) {
-        uint64_t left = filed(spool) - place;
-        ssize_t got = pread(spool->fd, to, count < left ? count : left, (off_t)place);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            die("cannot read %s back from its file:", spool->what);
-        to += got, place += (uint64_t)got, count -= (size_t)got;
-    }
-    if (count > 0)
-        memcpy(to, spool->held.at + (place - filed(spool)), count);
+    uint64_t of_file = place < filed(spool) ? kb_min(count, filed(spool) - place) : 0;
+    if (!unnamed_read(spool->fd, bytes, of_file, place))
+        die("cannot read %s back from its file:", spool->what);
+    if (count > of_file)
+        memcpy((uint8_t *)bytes + of_file, spool->held.at + (place + of_file - filed(spool)), count - of_file);
 }
 
 void spool_clear(struct spool *spool)

@@ -476,7 +476,7 @@ kb_ref kb_ref_conv2d_at(kb_tensor x, kb_tensor w, struct kb_conv2d how, const ch
 static struct bias bias_of(const struct gathered *row, uint64_t columns)
 {
     struct bias bias = {reference_alloc(columns, sizeof *bias.value), reference_alloc(columns, sizeof *bias.power)};
-    for (uint64_t j = 0; j < columns && row->elements; j++) {
+    for (uint64_t j = 0; j < columns; j++) {
         bias.value[j] = row->value[j];
         bias.power[j] = gathered_power(row, j);
     }
@@ -504,7 +504,7 @@ void kb_ref_bias_at(kb_ref ref, struct kb_values row, const char *file, uint32_t
     if (!dtype_is_float(ref->dtype) && dtype_is_float(g.dtype))
         misuse_of(call, "'%s' of %s cannot be added to %s", g.name, dtype_words[g.dtype],
                   dtype_words[ref->dtype]);
-    struct bias bias = bias_of(&g, ref->columns);
+    struct bias bias = bias_of(&g, g.elements ? ref->columns : 0);
     gathered_free(&g);
     settle(ref);
     if (ref->product && !ref->product->relu && !ref->product->bias.value) {

@@ -12,6 +12,7 @@
 #include "common/fail.h"
 #include "common/pool.h"
 #include "kb/arith.h"
+#include "compact.h"
 #include "piece.h"
 #include "store.h"
 
@@ -317,14 +318,14 @@ static void drop(const struct waiting *one)
         copy_drop(one->strided);
 }
 
-/* The number of pieces above which they become lists. */
+/* The number of pieces above which they become fewer. */
 enum { MANY_PIECES = 1 << 15 };
 static uint64_t most_pieces = MANY_PIECES;
 
-static void list_pieces(void)
+static void compact(void)
 {
     for (uint32_t i = 0; i < store_count(); i++)
-        pieces_list(&memories[i]);
+        pieces_compact(&memories[i]);
     most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
 }
 
@@ -334,7 +335,7 @@ static void apply_all(void)
         apply(waiting_at(i));
         drop(waiting_at(i));
         if (memories && pieces_held() > most_pieces)
-            list_pieces();
+            compact();
     }
     if (waiting) {
         most = LATER_MOST;

@@ -2,13 +2,12 @@
 #include "piece.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/fail.h"
+#include "compact.h"
 #include "kb/arith.h"
 #include "store.h"
 #include "view.h"
@@ -54,10 +53,17 @@ enum { MANY_RESULTS = 1 << 14 };
 
 static uint64_t results, held;                          /* held: pieces */
 
-static void listed_hold(struct listed *listed);
-static void listed_drop(struct listed *listed);
+uint64_t pieces_held(void)
+{
+    return held;
+}
 
-static void source_hold(uint32_t tag, union origin source)
+uint64_t pieces_results(void)
+{
+    return results;
+}
+
+void source_hold(uint32_t tag, union origin source)
 {
     enum piece_kind kind = tag_kind(tag);
     if (kind == PIECE_filled)
@@ -68,7 +74,7 @@ static void source_hold(uint32_t tag, union origin source)
         listed_hold(source.listed);
 }
 
-static void source_drop(uint32_t tag, union origin source)
+void source_drop(uint32_t tag, union origin source)
 {
     enum piece_kind kind = tag_kind(tag);
     if (kind == PIECE_filled)
@@ -118,130 +124,6 @@ struct interval_kind pieces = {
     .size = sizeof(struct piece), .copied = piece_copied, .dropped = piece_dropped, .advance = piece_advance,
     .continues = piece_continues,
 };
-
-uint64_t pieces_held(void)
-{
-    return held;
-}
-
-/* ---- lists */
-
-/* The most and the fewest parts of a list. A list that has the most is not made again when more parts follow it. */
-enum { LIST_MOST = 1 << 12, LIST_LEAST = 8 };
-
-/* Parts of one length that lie one behind the other, from places of one source. */
-struct parts {
-    uint32_t tag;                                       /* that a piece of a part has */
-    union origin source;
-    uint64_t bytes, count;                              /* bytes: of each part */
-    uint64_t lowest, highest, unit;                     /* of their places in the source; unit: divides what those differ by */
-};
-
-struct listed {
-    uint32_t holders;
-    struct parts parts;
-    uint32_t place[];                                   /* of each part, in units from the lowest on */
-};
-
-static void listed_hold(struct listed *listed)
-{
-    listed->holders++;
-}
-
-static void listed_drop(struct listed *listed)
-{
-    if (--listed->holders)
-        return;
-    source_drop(listed->parts.tag, listed->parts.source);
-    free(listed);
-}
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t left = a % b;
-        a = b;
-        b = left;
-    }
-    return a;
-}
-
-/* The parts of a piece: some of those of a list, or one. Their count is 0 if the piece cannot be in a list. */
-static struct parts parts_of(const struct piece *piece)
-{
-    uint64_t bytes = piece->interval.end - piece->interval.begin, at = piece->offset;
-    enum piece_kind kind = piece_kind(piece);
-    bool can = kind == PIECE_stored || kind == PIECE_filled;
-    if (kind != PIECE_listed)
-        return (struct parts){piece->interval.tag, piece->source, bytes, can, at, at, 0};
-    struct parts parts = piece->source.listed->parts;
-    parts.count = at % parts.bytes || bytes % parts.bytes ? 0 : bytes / parts.bytes;
-    return parts;
-}
-
-/* The parts from a piece on that can be one list, as many as there are. */
-static struct parts parts_from(const struct interval_map *map, const struct piece *piece)
-{
-    struct parts all = parts_of(piece);
-    while (all.count) {
-        const struct interval *last = &piece->interval;
-        piece = (const struct piece *)interval_find(map, last->end);
-        if (!piece || piece->interval.begin != last->end)
-            break;
-        struct parts parts = parts_of(piece);
-        if (!parts.count || parts.tag != all.tag || parts.source.any != all.source.any || parts.bytes != all.bytes
-            || all.count + parts.count > LIST_MOST)
-            break;
-        uint64_t apart = kb_max(parts.lowest, all.lowest) - kb_min(parts.lowest, all.lowest);
-        all.unit = common_divisor(common_divisor(apart, parts.unit), all.unit);
-        all.lowest = kb_min(all.lowest, parts.lowest);
-        all.highest = kb_max(all.highest, parts.highest);
-        all.count += parts.count;
-    }
-    return all;
-}
-
-/* Adds the places of a piece's parts to a list. Returns where the next ones will be. */
-static uint32_t *places_add(uint32_t *place, const struct piece *piece, const struct parts *all)
-{
-    const struct parts parts = parts_of(piece);
-    const uint32_t one = 0, *of = &one;
-    if (piece_kind(piece) == PIECE_listed)
-        of = piece->source.listed->place + piece->offset / parts.bytes;
-    uint64_t unit = kb_max(all->unit, 1);
-    uint32_t from = (uint32_t)((parts.lowest - all->lowest) / unit), units = (uint32_t)(parts.unit / unit);
-    for (uint64_t i = 0; i < parts.count; i++)
-        *place++ = from + of[i] * units;
-    return place;
-}
-
-static void make_list(struct interval_map *map, uint64_t begin, const struct parts *all)
-{
-    struct piece piece = {.interval = {.begin = begin, .end = begin + all->count * all->bytes, .tag = piece_tag(PIECE_listed, 0)}};
-    struct listed *listed = malloc(sizeof *listed + all->count * sizeof listed->place[0]);
-    if (!listed)
-        die("no memory for where %" PRIu64 " parts of a memory are from:", all->count);
-    *listed = (struct listed){1, *all};
-    source_hold(all->tag, all->source);
-    uint32_t *place = listed->place;
-    piece_for(map, one, begin, piece.interval.end)
-        place = places_add(place, one, all);
-    piece.source.listed = listed;
-    interval_set(map, &piece.interval);
-    listed_drop(listed);
-}
-
-__attribute__((cold)) void pieces_list(struct interval_map *map)
-{
-    uint64_t at = 0;
-    for (const struct piece *piece; (piece = (const struct piece *)interval_find(map, at));) {
-        struct parts all = parts_from(map, piece);
-        uint64_t begin = piece->interval.begin;
-        at = kb_max(begin + all.count * all.bytes, piece->interval.end);
-        if (all.count >= LIST_LEAST && at > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
-            make_list(map, begin, &all);
-    }
-}
 
 /* ---- copies */
 
@@ -848,9 +730,7 @@ __attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pen
 
 /* ---- looking */
 
-static void read_listed(const struct listed *listed, uint64_t offset, uint64_t bytes, uint8_t *to);
-
-static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to)
+void piece_read(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to)
 {
     uint64_t offset = piece->offset + (from - piece->interval.begin);
     enum piece_kind kind = piece_kind(piece);
@@ -866,20 +746,7 @@ static void read_piece(const struct piece *piece, uint64_t from, uint64_t bytes,
         patch_apply(piece->source.patch);
         pieces_read(&piece->source.patch->map, offset, bytes, to);
     } else {
-        read_listed(piece->source.listed, offset, bytes, to);
-    }
-}
-
-static void read_listed(const struct listed *listed, uint64_t offset, uint64_t bytes, uint8_t *to)
-{
-    const struct parts *all = &listed->parts;
-    for (uint64_t end = offset + bytes; offset < end;) {
-        uint64_t i = offset / all->bytes, within = offset % all->bytes, some = kb_min(all->bytes - within, end - offset);
-        const struct piece part = {.interval = {.end = all->bytes, .tag = all->tag},
-                                   .offset = all->lowest + listed->place[i] * all->unit, .source = all->source};
-        read_piece(&part, within, some, to);
-        to += some;
-        offset += some;
+        listed_read(piece->source.listed, offset, bytes, to);
     }
 }
 
@@ -892,7 +759,7 @@ void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes
     piece_for(map, piece, offset, end) {
         uint64_t first = kb_max(piece->interval.begin, offset), last = kb_min(piece->interval.end, end);
         memset(out + (at - offset), 0, first - at);
-        read_piece(piece, first, last - first, out + (first - offset));
+        piece_read(piece, first, last - first, out + (first - offset));
         at = last;
     }
     memset(out + (at - offset), 0, end - at);
@@ -951,6 +818,7 @@ bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t by
 void pieces_reset(void)
 {
     pool_release(&pieces.pool);
+    lists_reset();
     pool_release(&patches);
     for (uint32_t i = 0; i < VIEW_RANK; i++)
         pool_release(&copies[i]);

@@ -102,7 +102,10 @@ extern struct interval_kind pieces;
     for (struct piece *p = (struct piece *)interval_find(map, from); p && p->interval.begin < (to);                    \
          p = (struct piece *)interval_find(map, p->interval.end))
 
-/* Copies the bytes of a range; pending ones count as zero. */
+/* Copies bytes of a piece, from a position in its map on; pending ones count as zero. */
+void piece_read(const struct piece *piece, uint64_t from, uint64_t bytes, uint8_t *to);
+
+/* The same of a range, whatever pieces it has. */
 void pieces_read(const struct interval_map *map, uint64_t offset, uint64_t bytes, void *to);
 
 /* The bytes of a range, if they are part of what one fill was given, and aligned for any type: the fill holds them, and stays
@@ -115,12 +118,13 @@ bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t
 /* Whether a byte of a range is pending, and if so what is known of the first one. */
 bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first);
 
-/* How many pieces there are, in all maps. */
+/* How many pieces there are, in all maps; how many results, pieces and copies. */
 uint64_t pieces_held(void);
+uint64_t pieces_results(void);
 
-/* Makes pieces of one length that lie directly one behind the other one piece, if they are from one source, wherever in it each
- * one is: rows of a table. A few are left as they are. */
-void pieces_list(struct interval_map *map);
+/* Adds or removes a holder of the source of a piece with a tag. */
+void source_hold(uint32_t tag, union origin source);
+void source_drop(uint32_t tag, union origin source);
 
 /* Frees all sources, makers and the free lists of pieces; all maps have been cleared. */
 void pieces_reset(void);

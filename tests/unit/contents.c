@@ -7,6 +7,7 @@
 #include "machine/emitted.h"
 #include "store/contents.h"
 #include "store/piece.h"
+#include "store/places.h"
 #include "store/store.h"
 #include "tap.h"
 
@@ -619,6 +620,20 @@ static uint32_t named_of(uint32_t calls)
     return named;
 }
 
+/* So many results of two calls in turn that those of both are one. */
+static void most_results(void)
+{
+    enum { RESULTS = 300000 };
+    struct pending first;
+    bool pending = true;
+    store_reset();
+    add_results(1, RESULTS, 8, 2);
+    for (uint32_t i = 0; i < RESULTS; i++)
+        pending &= contents_first_pending(1, 8 * i, 8, &first) && first.at == 8 * i && first.maker->call.line % MAKER_CHAINS == 0;
+    expect(pending && !contents_pending(1, 8 * RESULTS, 1), "%u results of two calls in turn are pending", (unsigned)RESULTS);
+    expect(pieces_held() < RESULTS / 2, "they are %u pieces", (unsigned)pieces_held());
+}
+
 /* Results that are tiles of matrices one behind the other, each of rows whose columns are split: by one call, or by a call
  * for the even ones and another for the odd ones. */
 static void tiles(uint32_t calls)
@@ -679,6 +694,7 @@ static void many_results(void)
     uint32_t one = named_of(1), two = named_of(2);
     expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
     expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
+    most_results();
     tiles(1);
     tiles(2);
     results_that_meet();
@@ -739,14 +755,16 @@ static void copy_range(uint8_t (*value)[1 << 19], uint32_t to_memory, uint64_t t
 }
 
 /* A memory gets rows of a table side by side, in any order, and a few rows of another memory. They are so many that they become
- * lists. Then parts of the lists are copied over other parts. A fill gave the table, or the store has it. In every other 512
- * rows all are even ones; in one round all begin at odd bytes. */
-static void rows(bool stored)
+ * lists, of which long ones go to a file if there is no memory for them. Then parts of the lists are copied over other parts. A
+ * fill gave the table, or the store has it. In every other 512 rows all are even ones; in one round all begin at odd bytes. Of a
+ * small table, many rows lie behind the one before. */
+static void rows(bool stored, uint64_t table, uint64_t memory)
 {
     enum { TABLE = 1 << 16, ROW = 4, ROWS = 25000, ROUNDS = 4, MOVES = 500, LONGEST = 500 };
     static uint8_t value[MEMORIES][1 << 19], got[1 << 19];
     bool good = true;
     uint64_t most = 0;
+    places_memory_bytes = memory;
     memset(value, 0, sizeof value);
     for (int i = 0; i < TABLE; i++)
         value[0][i] = (uint8_t)rand();
@@ -760,7 +778,7 @@ static void rows(bool stored)
     for (uint64_t round = 0; round < ROUNDS && good; round++) {
         for (uint64_t row = 0; row < ROWS; row++)
             copy_range(value, 1, (round * ROWS + row) * ROW, below(100) ? 0 : 2,
-                       (below(TABLE / ROW - 1) & ~(row >> 9 & 1)) * ROW + (round == 2), ROW);
+                       (below(table - 1) & ~(row >> 9 & 1)) * ROW + (round == 2), ROW);
         contents_pending(1, 0, 1);                      /* what waits is done */
         most = kb_max(most, pieces_held());
         for (int move = 0; move < MOVES; move++) {
@@ -768,13 +786,64 @@ static void rows(bool stored)
             uint64_t step = below(3) ? ROW : 1, bytes = (1 + below(LONGEST)) * step, room = (from ? sizeof got : TABLE) - bytes;
             copy_range(value, to, below((sizeof got - bytes) / step) * step, from, below(room / step) * step, bytes);
         }
-        for (uint32_t memory = 1; memory < MEMORIES; memory++) {
-            contents_read(memory, 0, sizeof got, got);
-            good &= !memcmp(got, value[memory], sizeof got);
+        for (uint32_t i = 1; i < MEMORIES; i++) {
+            contents_read(i, 0, sizeof got, got);
+            good &= !memcmp(got, value[i], sizeof got);
         }
     }
-    expect(good, "rows of a table %s, and copies of parts of them, are what a byte at a time gives", stored ? "of the store" : "of a fill");
+    expect(good, "rows of a table %s of %u rows, and copies of parts of them, are what a byte at a time gives%s",
+           stored ? "of the store" : "of a fill", (unsigned)table, memory ? "" : ", lists in a file");
     expect(most > ROWS / 2 && most < 2 * ROWS, "%u rows are %u pieces at most", (unsigned)(ROUNDS * ROWS), (unsigned)most);
+    contents_reset();
+    places_memory_bytes = UINT64_MAX;
+}
+
+/* Rows of a table of five, of which many lie behind the one before, and ten of thirty are results at first. Only the others are in lists. */
+static void small_table(void)
+{
+    enum { ROW = 2, ROWS = 200000, MIXED = 36000, OF = 30, RESULTS = 10 };
+    static uint8_t table[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, got[ROWS * ROW], want[ROWS * ROW];
+    bool pending = true;
+    store_reset();
+    contents_fill(&(struct fill){.tensor = table_new(sizeof table), .kind = KB_GIVEN, .given = table});
+    for (uint64_t row = 0; row < ROWS; row++) {
+        uint64_t from = below(sizeof table / ROW) * ROW;
+        struct view to = view_bytes(1, row * ROW, ROW), of = view_bytes(0, from, ROW);
+        if (row < MIXED && row % OF < RESULTS) {
+            contents_compute(&to, &maker_of[1], row);
+        } else {
+            contents_copy(&to, &of);
+            memcpy(want + row * ROW, table + from, ROW);
+        }
+    }
+    for (uint64_t row = 0; row < MIXED; row++) {
+        struct pending first;
+        bool is = contents_first_pending(1, row * ROW, ROW, &first);
+        pending &= is == (row % OF < RESULTS) && (!is || first.operation == row);
+    }
+    expect(pending, "results among rows of a small table are pending");
+    contents_read(1, 0, sizeof got, got);
+    expect(!memcmp(got, want, sizeof got), "the other rows are those of the table");
+    expect(pieces_held() < ROWS / 2, "%d rows are %u pieces", (int)ROWS, (unsigned)pieces_held());
+    contents_reset();
+}
+
+/* Rows of a byte, two of them at 2^32 - 1. */
+static void rows_around_32_bits(void)
+{
+    enum { ROWS = 40000, PAIR = 1000 };
+    struct fill fill = {.tensor = table_new(UINT64_C(1) << 33), .kind = KB_UNIFORM, .x = 0, .y = 100};
+    static uint8_t got[ROWS], want[ROWS];
+    store_reset();
+    contents_fill(&fill);
+    for (uint64_t row = 0; row < ROWS; row++) {
+        uint64_t from = row == PAIR || row == PAIR + 1 ? UINT32_MAX + row - PAIR : row * 7 % ROWS;
+        struct view to = view_bytes(1, row, 1), of = view_bytes(0, from, 1);
+        contents_copy(&to, &of);
+        fill_read(&fill, NULL, from, 1, want + row);
+    }
+    contents_read(1, 0, sizeof got, got);
+    expect(!memcmp(got, want, sizeof got), "rows around 2^32 are what the table holds there");
     contents_reset();
 }
 
@@ -819,9 +888,13 @@ int main(void)
     side_by_side();
     strips(false);
     strips(true);
-    rows(false);
-    rows(true);
+    rows(false, 1 << 14, UINT64_MAX);
+    rows(true, 1 << 14, UINT64_MAX);
+    rows(false, 1 << 14, 0);
+    rows(true, 5, 0);
     far_rows();
+    small_table();
+    rows_around_32_bits();
     store_reset();
     return tests_end();
 }
