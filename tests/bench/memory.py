@@ -14,8 +14,11 @@ MOST_OF_LIBRARY_KIB = 40 << 10
 LARGE = ("attention queries=32768", "all_reduce size=67108864", "softmax rows=4194304 cols=4096", "gemm m=1000000 k=16384 n=8192",
          "gemm_2d m=8192 k=8192 n=65536", "transpose m=65536 n=16384", "transpose m=262144 n=1024", "transpose m=12345 n=54321",
          "moe tokens=16384", "layer tokens=4096", "rotary tokens=4194304", "spmv m=67108864", "top_k rows=4194304",
-         "gather tokens=4000000", "gather tokens=1000000 dim=64 vocab=100000", "transpose m=999 n=777777", "transpose m=128 n=1000000",
-         "transpose m=384 n=400000", "all_to_all size=67108864")   # most have tensors of many GiB; docs/speed.md names what takes more
+         "gather tokens=16000000", "gather tokens=4000000 dim=1 vocab=64", "gather tokens=1000000 dim=64 vocab=100000",
+         "transpose m=999 n=777777", "transpose m=128 n=1000000", "transpose m=384 n=400000", "transpose group=128",
+         "all_to_all size=67108864", "batched_gemm batch=300000 m=16 k=16 n=16", "rotary tokens=1000000 heads=2 points=1 block_rows=1",
+         "top_k rows=1000 cols=5000 k=256", "layer chunk=4 dtype=f32", "moe tokens=16384 d=256 ffn=4096 experts=1",
+         "layernorm rows=50000 block_cols=78 buffers=8", "gemm m=1 k=1 n=3000000 bias=true")
 ROWS_OF_STREAMS = (64, 4096, 32768)        # one tile; two that are long enough to fill every pool
 
 
