@@ -20,7 +20,7 @@ static struct tl_shard matrix(struct tl *tl, struct tl_shard all, uint64_t i)
 KB_KERNEL(batched_gemm, struct batched_gemm_args)
 {
     struct tl_shard a = tl_my_shard(tl, arg->a), b = tl_my_shard(tl, arg->b), c = tl_my_shard(tl, arg->c);
-    struct transfers products = {0};
+    struct transfers products = {.begun = 0};
     for (uint64_t i = 0; i < c.shape[0]; i++)
         transfers_add(tl, &products, tl_composite(tl, &(struct tl_composite){
             .op = TL_GEMM, .m = c.shape[1], .k = a.shape[2], .n = c.shape[2],

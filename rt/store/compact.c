@@ -42,7 +42,7 @@ void listed_drop(struct listed *listed)
 {
     if (--listed->holders)
         return;
-    source_drop(listed->parts.tag, listed->parts.source);
+    origin_drop(listed->parts.tag, listed->parts.source);
     places_drop(&listed->places);
     pool_give_back(&lists, listed);
 }
@@ -118,7 +118,7 @@ static void make_list(struct interval_map *map, uint64_t begin, const struct par
     struct piece piece = {.interval = {.begin = begin, .end = begin + all->count * all->bytes, .tag = piece_tag(PIECE_listed, 0)}};
     struct listed *listed = pool_reuse(&lists, sizeof *listed);
     *listed = (struct listed){1, *all, places_new(all->count)};
-    source_hold(all->tag, all->source);
+    origin_hold(all->tag, all->source);
     uint32_t *place = listed->places.at;
     piece_for(map, one, begin, piece.interval.end)
         place = places_add(place, one, all);

@@ -63,7 +63,7 @@ uint64_t pieces_results(void)
     return results;
 }
 
-void source_hold(uint32_t tag, union origin source)
+void origin_hold(uint32_t tag, union origin source)
 {
     enum piece_kind kind = tag_kind(tag);
     if (kind == PIECE_filled)
@@ -74,7 +74,7 @@ void source_hold(uint32_t tag, union origin source)
         listed_hold(source.listed);
 }
 
-void source_drop(uint32_t tag, union origin source)
+void origin_drop(uint32_t tag, union origin source)
 {
     enum piece_kind kind = tag_kind(tag);
     if (kind == PIECE_filled)
@@ -87,14 +87,14 @@ void source_drop(uint32_t tag, union origin source)
 
 static void piece_copied(struct interval *copy)
 {
-    source_hold(copy->tag, ((struct piece *)copy)->source);
+    origin_hold(copy->tag, ((struct piece *)copy)->source);
     held++;
     results += tag_kind(copy->tag) == PIECE_result;
 }
 
 static void piece_dropped(struct interval *dropped)
 {
-    source_drop(dropped->tag, ((struct piece *)dropped)->source);
+    origin_drop(dropped->tag, ((struct piece *)dropped)->source);
     held--;
     results -= tag_kind(dropped->tag) == PIECE_result;
 }
@@ -161,7 +161,7 @@ static void copy_source_drop(struct patch_copy *copy)
     if (copy->several)
         interval_clear(&several);
     else
-        source_drop(copy->tag, copy->source);
+        origin_drop(copy->tag, copy->source);
 }
 
 void copy_drop(struct patch_copy *copy)
@@ -361,7 +361,7 @@ static void copy_set_source(struct patch_copy *copy, const struct interval_map *
     copy->source = piece->source;
     if (piece_kind(piece) == PIECE_patched)
         look_through(copy, piece->source.patch);
-    source_hold(copy->tag, copy->source);
+    origin_hold(copy->tag, copy->source);
 }
 
 /* Replaces the pieces of a map that are patches by what those hold. */
@@ -497,7 +497,7 @@ static struct patch_copy *copy_own(struct patch_copy *copy)
         interval_copy(&of_own, 0, &several, 0, UINT64_MAX);
         own->source.several = of_own.root;
     } else {
-        source_hold(own->tag, own->source);
+        origin_hold(own->tag, own->source);
     }
     return own;
 }

@@ -123,8 +123,8 @@ uint64_t pieces_held(void);
 uint64_t pieces_results(void);
 
 /* Adds or removes a holder of the source of a piece with a tag. */
-void source_hold(uint32_t tag, union origin source);
-void source_drop(uint32_t tag, union origin source);
+void origin_hold(uint32_t tag, union origin source);
+void origin_drop(uint32_t tag, union origin source);
 
 /* Frees all sources, makers and the free lists of pieces; all maps have been cleared. */
 void pieces_reset(void);
