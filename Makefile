@@ -163,11 +163,11 @@ clears := $(if $(findstring clang,$(CC)),,-mmemset-strategy=vector_loop:512:noal
 fast := $(if $(filter -O2,$(OPT)),-O3 $(clears))
 dense := $(if $(fast),$(if $(findstring clang,$(CC)),,-ftree-loop-vectorize -fvect-cost-model=dynamic --param=vect-epilogues-nomask=0 -fno-align-functions -fno-align-jumps -fno-align-labels -fno-align-loops) $(clears))
 $(B)/obj/rt/%.o: private local := $(models) $(fast)
-$(call in_rooms,base common fastforward launch oplog reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite compute move) machine/mmu sim/observer): private local := $(models) $(dense)
+$(call in_rooms,base common fastforward launch oplog reference store) $(call in_files,$(addprefix datapass/,elements exec gemm gemm_groups math schedule) $(addprefix device/,composite compute move) machine/mmu machine/route sim/observer): private local := $(models) $(dense)
 $(call in_rooms,bringup cli embed host probe races report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,heap human leave output packed progress unnamed) $(addprefix datapass/,blas defect) $(addprefix device/,axes buffer) machine/plan_generator $(addprefix launch/,deadlock host_request launch trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
-    $(addprefix reference/,deferred error expect given recheck reference) oplog/log oplog/record $(addprefix store/,allocator compact places tensor written)): private local := -Irt $(own) $(small)
+    $(addprefix reference/,deferred error expect given recheck) oplog/log oplog/record $(addprefix store/,allocator compact places tensor written)): private local := -Irt $(own) $(small)
 # This is run for each copy in a memory.
 $(call in_files,store/view): private local := $(models) $(fast)
 $(call in_files,why/causes why/sums): private local := $(models) $(dense)

@@ -177,8 +177,7 @@ static inline void attention_plan(struct attention *a, uint64_t pes, uint64_t ro
 static inline void attention_needs(const struct attention *a, uint64_t bytes)
 {
     if (a->heads % a->kv_heads)
-        kb_refuse("%llu heads of Q are no multiple of %llu of K and V: make heads a multiple of kv_heads",
-                  (unsigned long long)a->heads, (unsigned long long)a->kv_heads);
+        kb_refuse("the heads of Q are no multiple of those of K and V: make heads a multiple of kv_heads");
     needs_tcm(bytes, "a query of each head of a group, and a key", "make head_dim or heads / kv_heads smaller");
 }
 

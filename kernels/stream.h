@@ -24,7 +24,7 @@
 /* STREAM_TAPER: the first and the last block are 1 / STREAM_TAPER of the others, because nothing overlaps the load of
  * the first one and the store of the last one. */
 enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_TAPER = 4 };
-enum { STREAM_RUNS = 1 << 9 };                          /* most rows of a block of some columns: a PE has a transfer for each */
+enum { STREAM_RUNS = 1 << 9 };                          /* most rows of a block of some columns: each is a transfer, all at once */
 
 struct stream_block {
     uint64_t row, rows, col, cols;
@@ -180,7 +180,7 @@ static inline void stream_note(const struct stream *s)
     if (tl_pe(s->tl) + 1 < tl_num_pes(s->tl))
         return;
     param_used("buffers", s->params.buffers, s->buffers, "two at least");
-    param_used("block_rows", s->params.block_rows, s->block_rows, "the rows of a PE or what fits into the TCM");
+    param_used("block_rows", s->params.block_rows, s->block_rows, "the rows of a PE, what fits into the TCM, or of some columns 512");
     param_used("block_cols", s->params.block_cols, s->block_cols, "a whole row or what fits into the TCM");
 }
 

@@ -14,7 +14,7 @@
 #include "transfers.h"
 
 enum { PIECE = 2048, MOST_K = 256 };                    /* columns of a piece; largest k */
-enum { AHEAD = 8 };                                     /* elements for which commands are submitted before earlier ones are complete */
+enum { AHEAD = 8 };                                     /* elements; commands are submitted for twice as many ahead, at most */
 
 /* What a row of a block has in the TCM to be merged. */
 #define ROW_BYTES(k, size) (2 * (k) * ((size) + 4 + 1 + 4 + 1))

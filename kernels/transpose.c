@@ -257,8 +257,8 @@ static uint64_t plan_ps(const struct plan *plan, const struct blocks *b)
     return kb_sum(memory_ps, kb_product(loads + messages, kb_attrs.pe_dma_overhead_ps));
 }
 
-/* How many blocks of a size a panel may have, so that no receive of one waits before all sends are submitted: of another PE they
- * are messages, of its own a copy. */
+/* How many blocks of a size a panel may have, so that all receives and sends of a step are submitted before the kernel waits for
+ * one: a block of another PE is messages, the PE's own a copy. */
 static uint64_t blocks_at_once(uint64_t rows, uint64_t cols, uint64_t slot)
 {
     uint64_t messages = kb_ceil_div(cols, slot / rows), copies = kb_ceil_div(cols, RUNS);
@@ -344,7 +344,7 @@ KB_BENCH(transpose, "y = x transposed, rows of both over the PEs of a SIP, or of
     struct split cols = {n, plan.cols, kb_ceil_div(blocks.cols, plan.cols)};
     uint64_t groups = kb_ceil_div(pes.count, plan.group);
     struct transpose_args arg = {x, y, rows, cols, plan.group, groups, groups * rows.parts * cols.parts};
-    param_used("group", kb_int(group), plan.group, "all PEs or what fits into the TCM");
+    param_used("group", kb_int(group), plan.group, "all PEs, what fits into the TCM, or 48");
     kb_future launch = kb_launch(transpose, pes, &arg);
     kb_wait(launch);
 

@@ -133,8 +133,8 @@ REFUSED = (
     ("attention heads=64 kv_heads=1 queries=8 keys=8 head_dim=256", r"a query of each head of a group, and a key: 16\d+ bytes, "
      r"but .*: make head_dim or heads / kv_heads smaller"),
     ("decode heads=16 kv_heads=1 head_dim=256", r"a query of each head of a group, and a key: .*"),
-    ("decode batch=1 heads=1", r"1 heads of Q are no multiple of 8 of K and V: make heads a multiple of kv_heads"),
-    ("attention heads=12", r"12 heads of Q are no multiple of 8 of K and V: make heads a multiple of kv_heads"),
+    ("decode heads=1", r"the heads of Q are no multiple of those of K and V: make heads a multiple of kv_heads"),
+    ("attention heads=12", r"the heads of Q are no multiple of those of K and V: make heads a multiple of kv_heads"),
     ("layer scale=1 tokens=1", r"a token: \d+ bytes, but .*: take a larger scale"),
     ("gemm_split_k n=4097 k=8 m=1", r"a row of partial sums, in half of a TCM: 32776 bytes, but kernels have 32768 .*"),
     ("data_parallel d=8192 hidden=64", r"a row of x, of the hidden layer and of sums beside messages: .*"),

@@ -1,20 +1,19 @@
 /* compact.c: many pieces become few.
  *
- *     pieces of one source, of one length, in any order    a list of places in it
- *     a patch that results cover                           a result
- *     very many results side by side                       one of them
+ *     pieces of one source, of one length or a few times it    a list of places in the source
+ *     a patch that results cover                               a result
+ *     results side by side, if there are very many             one of them
  */
 #include "compact.h"
 
-#include <stdbool.h>
 
 #include "kb/arith.h"
 #include "places.h"
 
 /* ---- lists */
 
-/* The most and the fewest parts of a list; the most that a piece becomes in it. A list that has the most is not made again
- * when more parts follow it. */
+/* The most parts of a list, the fewest pieces of one, the most parts that a piece becomes. A list that has the most is not made
+ * again when more parts follow it. */
 enum { LIST_MOST = PLACES_MOST, LIST_LEAST = 8, OF_PIECE_MOST = 16 };
 
 /* Parts of one length that lie one behind the other, from places of one source. */
@@ -23,6 +22,7 @@ struct parts {
     union origin source;
     uint64_t bytes, count;                              /* bytes: of each part */
     uint64_t lowest, highest, unit;                     /* of their places in the source; unit: divides what those differ by */
+    uint64_t pieces;                                    /* that they are, or would be if they were in no list */
 };
 
 struct listed {
@@ -66,6 +66,7 @@ static struct parts parts_of(const struct piece *piece, uint64_t length)
     if (kind == PIECE_listed) {
         struct parts parts = piece->source.listed->parts;
         parts.count = at % parts.bytes || bytes % parts.bytes ? 0 : bytes / parts.bytes;
+        parts.pieces = parts.count;
         return parts;
     }
     if (kind != PIECE_stored && kind != PIECE_filled)
@@ -73,7 +74,7 @@ static struct parts parts_of(const struct piece *piece, uint64_t length)
     if (bytes % length == 0 && bytes / length <= OF_PIECE_MOST)
         count = bytes / length;
     return (struct parts){piece->interval.tag, piece->source, bytes / count, count, at, at + bytes - bytes / count,
-                          count > 1 ? length : 0};
+                          count > 1 ? length : 0, 1};
 }
 
 /* The parts from a piece on that can be one list, as many as there are. */
@@ -94,6 +95,7 @@ static struct parts parts_from(const struct interval_map *map, const struct piec
         all.lowest = kb_min(all.lowest, parts.lowest);
         all.highest = kb_max(all.highest, parts.highest);
         all.count += parts.count;
+        all.pieces += parts.pieces;
     }
     return all;
 }
@@ -155,21 +157,18 @@ void lists_reset(void)
 
 /* ---- fewer pieces */
 
-/* With more results than this, those of any calls that lie side by side become one. */
-enum { MOST_RESULTS = 1 << 17 };
-
-/* Makes a piece a result, if it is of a patch of results, and the results that follow it directly part of it, if there are very
- * many. Returns where it ends then. */
-static uint64_t join_results(struct interval_map *map, const struct piece *piece)
+/* Makes a piece a result, if it is of a patch of results, and if wanted the results that follow it directly part of it. Returns
+ * where it ends then. */
+static uint64_t make_result(struct interval_map *map, const struct piece *piece, bool joins)
 {
     struct piece made = *piece;
     struct pending result;
-    if (piece_kind(piece) == PIECE_patched && patch_is_result(piece->source.patch, &result)) {
+    if (piece_kind(piece) == PIECE_patched && patch_is_result(piece->source.patch, true, &result)) {
         made.interval.tag = piece_tag(PIECE_result, 0);
         made.offset = result.operation;
         made.source.maker = result.maker;
     }
-    while (piece_kind(&made) == PIECE_result && pieces_results() > MOST_RESULTS) {
+    while (joins && piece_kind(&made) == PIECE_result) {
         const struct interval *next = interval_find(map, made.interval.end);
         if (!next || next->begin > made.interval.end || tag_kind(next->tag) != PIECE_result)
             break;
@@ -180,15 +179,15 @@ static uint64_t join_results(struct interval_map *map, const struct piece *piece
     return made.interval.end;
 }
 
-void pieces_compact(struct interval_map *map)
+void pieces_compact(struct interval_map *map, bool joins_results)
 {
     uint64_t at = 0;
     for (const struct piece *piece; (piece = (const struct piece *)interval_find(map, at));) {
         struct parts all = parts_from(map, piece);
         uint64_t begin = piece->interval.begin, end = kb_max(begin + all.count * all.bytes, piece->interval.end);
         if (all.count == 0)
-            end = join_results(map, piece);
-        else if (all.count >= LIST_LEAST && end > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
+            end = make_result(map, piece, joins_results);
+        else if (all.pieces >= LIST_LEAST && end > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
             make_list(map, begin, &all);
         at = end;
     }

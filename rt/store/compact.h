@@ -2,14 +2,15 @@
 #ifndef KB_COMPACT_H
 #define KB_COMPACT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "piece.h"
 
-/* Makes fewer pieces of many. Those of one length that lie directly one behind the other and are from one source, wherever in it
- * each one is, become lists: rows of a table. A few are left as they are. Patches of results become results and, if there are
- * very many results, those that lie side by side one. */
-void pieces_compact(struct interval_map *map);
+/* Makes fewer pieces of many. Those of one length, or a few times it, that lie directly one behind the other and are from one
+ * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. Patches of results become results and, if joins_results,
+ * all results that lie side by side one, whichever call has made them. */
+void pieces_compact(struct interval_map *map, bool joins_results);
 
 /* ---- lists */
 

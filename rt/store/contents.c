@@ -176,7 +176,7 @@ static void put_patch(const struct view *to, const struct strided *from)
         begin += at;
         end = begin + patch_bytes(patch);
     }
-    if (patch_is_result(patch, &result)) {
+    if (patch_is_result(patch, false, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
     } else {
         const struct piece *before = begin ? whole_patch_at(map, begin - 1) : NULL, *behind = whole_patch_at(map, end);
@@ -318,14 +318,15 @@ static void drop(const struct waiting *one)
         copy_drop(one->strided);
 }
 
-/* The number of pieces above which they become fewer. */
-enum { MANY_PIECES = 1 << 15 };
+/* The number of pieces above which they become fewer; and of results above which those of different calls are like one. */
+enum { MANY_PIECES = 1 << 15, MOST_RESULTS = 3 << 15 };
 static uint64_t most_pieces = MANY_PIECES;
 
 static void compact(void)
 {
+    bool joins_results = pieces_results() > MOST_RESULTS;
     for (uint32_t i = 0; i < store_count(); i++)
-        pieces_compact(&memories[i]);
+        pieces_compact(&memories[i], joins_results);
     most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
 }
 

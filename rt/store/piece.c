@@ -708,11 +708,11 @@ bool patch_join(struct patch *patch, const struct patch *other, bool before)
     return true;
 }
 
-__attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pending *result)
+__attribute__((cold)) bool patch_is_result(const struct patch *patch, bool several, struct pending *result)
 {
     enum { FEW = 4 };
     size_t count = patch->copies.count;
-    if (patch->copied != patch->bytes || count > (results > MANY_RESULTS ? FEW : 1))
+    if (patch->copied != patch->bytes || count > (several || results > MANY_RESULTS ? FEW : 1))
         return false;
     struct view view[FEW];
     for (size_t i = 0; i < count; i++) {

@@ -19,6 +19,8 @@ uint64_t places_memory_bytes = 8 << 20;
 
 static uint64_t held;                                   /* bytes of arrays in memory */
 
+/* A process that is forked while a file is open forgets all arrays (places_reset) before it makes one: it has no part in the
+ * file. */
 static struct {
     bool is_open;
     int fd;
@@ -65,7 +67,7 @@ static bool file_open(void)
 
 void places_keep(struct places *places)
 {
-    if (held <= places_memory_bytes || places->count <= PLACES_MOST / 2 || !file_open())
+    if (held <= places_memory_bytes || places->count < PLACES_LONG || !file_open())
         return;
     uint32_t slot = file.unused.count ? file.unused.at[file.unused.count - 1] : file.slots;
     if (!unnamed_write(file.fd, places->at, bytes_of(places), slot_place(slot)))
@@ -91,13 +93,13 @@ const uint32_t *places_read(const struct places *places, uint64_t first, uint64_
     if (places->at)
         return places->at + first;
     if (!unnamed_read(file.fd, to, count * sizeof *to, slot_place(places->slot) + first * sizeof *to))
-        die("cannot read where parts of a memory are from back from a temporary file:");
+        die("cannot read from a temporary file where parts of a memory come from:");
     return to;
 }
 
 void places_reset(void)
 {
-    assert(held == 0);
+    held = 0;                                           /* a failure may have left some */
     if (file.is_open)
         close(file.fd);
     array_free(&file.unused);

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The most numbers of an array. */
-enum { PLACES_MOST = 1 << 12 };
+/* The most numbers of an array; the fewest of one that may go to the file. */
+enum { PLACES_MOST = 1 << 12, PLACES_LONG = 1 << 9 };
 
 /* What arrays take in memory before long ones go to a file. UINT64_MAX: never. */
 extern uint64_t places_memory_bytes;

@@ -9,6 +9,7 @@
 #include "store/piece.h"
 #include "store/places.h"
 #include "store/store.h"
+#include "open_file.h"
 #include "tap.h"
 
 const struct shape kb_shape = {.sips = 1, .cubes = 1, .pes = 4, .slices = 4, .srams = 1};
@@ -620,18 +621,69 @@ static uint32_t named_of(uint32_t calls)
     return named;
 }
 
-/* So many results of two calls in turn that those of both are one. */
+/* A table of one row of bytes, all in memory 0. */
+static struct tensor *table_new(uint64_t bytes)
+{
+    static struct shard shard;
+    static struct tensor tensor;
+    shard = (struct shard){.elements = bytes, .view = {.rank = 2, .shape = {1, bytes, 1, 1}, .stride = {bytes, 1}}};
+    tensor = (struct tensor){.dtype = DTYPE_u8, .dims = {.rank = 2, .size = {1, bytes, 1, 1}}, .elements = bytes, .shard = &shard,
+                             .shards = 1};
+    return &tensor;
+}
+
+/* So many results of two calls in turn that those of both are one, but for a row that is known and one that nothing has written
+ * in each thousand. */
 static void most_results(void)
 {
-    enum { RESULTS = 300000 };
+    enum { RESULTS = 300000, ROW = 8, EACH = 1000, KNOWN = 700, GAP = 500 };
+    static uint8_t table[ROW] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct pending first;
-    bool pending = true;
+    bool right = true;
     store_reset();
-    add_results(1, RESULTS, 8, 2);
+    contents_fill(&(struct fill){.tensor = table_new(ROW), .kind = KB_GIVEN, .given = table});
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        struct view to = view_bytes(1, ROW * i, ROW), known = view_bytes(0, 0, ROW);
+        if (i % EACH == KNOWN)
+            contents_copy(&to, &known);
+        else if (i % EACH != GAP)
+            contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", i % 2 * MAKER_CHAINS}}, i);
+    }
     for (uint32_t i = 0; i < RESULTS; i++)
-        pending &= contents_first_pending(1, 8 * i, 8, &first) && first.at == 8 * i && first.maker->call.line % MAKER_CHAINS == 0;
-    expect(pending && !contents_pending(1, 8 * RESULTS, 1), "%u results of two calls in turn are pending", (unsigned)RESULTS);
+        right &= contents_first_pending(1, ROW * i, ROW, &first) == (i % EACH != KNOWN && i % EACH != GAP);
+    expect(right, "of %u rows, the results of two calls in turn are pending, and no other", (unsigned)RESULTS);
     expect(pieces_held() < RESULTS / 2, "they are %u pieces", (unsigned)pieces_held());
+    contents_reset();
+}
+
+/* Rows of elements that two calls make in turn, and every fourth one of elements of one call between known ones: patches, of
+ * which there are very many copies. */
+static void copied_patches(void)
+{
+    enum { ROWS = 5000, ELEMENTS = 16, ROW = 2 * ELEMENTS, COPIES = 10, SOME = 4 };
+    struct view half = {.memory = 1, .dtype = DTYPE_u8, .rank = 1, .shape = {ELEMENTS, 1, 1, 1}, .stride = {2}};
+    bool right = true;
+    store_reset();
+    contents_fill(&(struct fill){.tensor = table_new(1), .kind = KB_GIVEN, .given = "x"});
+    for (uint32_t row = 0; row < ROWS; row++) {
+        half.offset = row * ROW;
+        contents_compute(&half, &maker_of[1], 2 * row);
+        half.offset++;
+        if (row % SOME)
+            contents_compute(&half, &maker_of[2], 2 * row + 1);
+        contents_known_zero(0, 0, 1);                   /* what waits is done */
+    }
+    for (uint32_t i = 0; i < COPIES; i++) {
+        struct view to = view_bytes(2, i * ROWS * ROW, ROWS * ROW), from = view_bytes(1, 0, ROWS * ROW);
+        contents_copy(&to, &from);
+        contents_known_zero(0, 0, 1);
+    }
+    uint64_t held = pieces_held();
+    for (uint32_t row = 0; row < COPIES * ROWS; row++)
+        right &= contents_pending(2, row * ROW, 1) && contents_pending(2, row * ROW + 1, 1) == (row % SOME > 0);
+    expect(right, "of copies of rows that two calls or one have made, what they have made is pending");
+    expect(held < COPIES * ROWS * 9 / 10, "%d copies of %d rows are %u pieces", (int)COPIES, (int)ROWS, (unsigned)held);
+    contents_reset();
 }
 
 /* Results that are tiles of matrices one behind the other, each of rows whose columns are split: by one call, or by a call
@@ -695,6 +747,7 @@ static void many_results(void)
     expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
     expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
     most_results();
+    copied_patches();
     tiles(1);
     tiles(2);
     results_that_meet();
@@ -736,17 +789,6 @@ static void side_by_side(void)
     contents_reset();
 }
 
-/* A table of one row of bytes, all in memory 0. */
-static struct tensor *table_new(uint64_t bytes)
-{
-    static struct shard shard;
-    static struct tensor tensor;
-    shard = (struct shard){.elements = bytes, .view = {.rank = 2, .shape = {1, bytes, 1, 1}, .stride = {bytes, 1}}};
-    tensor = (struct tensor){.dtype = DTYPE_u8, .dims = {.rank = 2, .size = {1, bytes, 1, 1}}, .elements = bytes, .shard = &shard,
-                             .shards = 1};
-    return &tensor;
-}
-
 static void copy_range(uint8_t (*value)[1 << 19], uint32_t to_memory, uint64_t to, uint32_t from_memory, uint64_t from, uint64_t bytes)
 {
     struct view to_bytes = view_bytes(to_memory, to, bytes), from_bytes = view_bytes(from_memory, from, bytes);
@@ -777,7 +819,7 @@ static void rows(bool stored, uint64_t table, uint64_t memory)
     }
     for (uint64_t round = 0; round < ROUNDS && good; round++) {
         for (uint64_t row = 0; row < ROWS; row++)
-            copy_range(value, 1, (round * ROWS + row) * ROW, below(100) ? 0 : 2,
+            copy_range(value, 1, (round * ROWS + row) * ROW, below(memory ? 100 : 20000) ? 0 : 2,
                        (below(table - 1) & ~(row >> 9 & 1)) * ROW + (round == 2), ROW);
         contents_pending(1, 0, 1);                      /* what waits is done */
         most = kb_max(most, pieces_held());
@@ -794,6 +836,8 @@ static void rows(bool stored, uint64_t table, uint64_t memory)
     expect(good, "rows of a table %s of %u rows, and copies of parts of them, are what a byte at a time gives%s",
            stored ? "of the store" : "of a fill", (unsigned)table, memory ? "" : ", lists in a file");
     expect(most > ROWS / 2 && most < 2 * ROWS, "%u rows are %u pieces at most", (unsigned)(ROUNDS * ROWS), (unsigned)most);
+    if (memory == 0)
+        expect(file_bytes() > 0, "a file has some of the lists");
     contents_reset();
     places_memory_bytes = UINT64_MAX;
 }

@@ -1,13 +1,12 @@
 /* places.c: arrays of numbers, in memory and in a file, hold what they were given. */
 #include "store/places.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "open_file.h"
 #include "tap.h"
 
 enum { ARRAYS = 40, STEPS = 4000, MEMORY = 20000 };
@@ -57,21 +56,6 @@ static void drop_all(void)
     places_reset();
 }
 
-/* The bytes of the one file without a name that this program has opened; -1: there is none. */
-static int64_t file_bytes(void)
-{
-    int64_t bytes = -1;
-    DIR *all = opendir("/proc/self/fd");
-    for (struct dirent *one; (one = readdir(all));) {
-        struct stat stat;
-        int fd = atoi(one->d_name);
-        if (fd > STDERR_FILENO && !fstat(fd, &stat) && S_ISREG(stat.st_mode) && stat.st_nlink == 0)
-            bytes = stat.st_size;
-    }
-    closedir(all);
-    return bytes;
-}
-
 /* Arrays come and go, and are read in between. */
 static void random_steps(void)
 {
@@ -93,7 +77,7 @@ static void random_steps(void)
             uint64_t bytes = arrays[i].used && arrays[i].places.at ? arrays[i].places.count * sizeof(uint32_t) : 0;
             used += arrays[i].used && !arrays[i].places.at;
             held += bytes;
-            long_bytes += arrays[i].places.count > PLACES_MOST / 2 ? bytes : 0;
+            long_bytes += arrays[i].places.count >= PLACES_LONG ? bytes : 0;
         }
         most = used > most ? used : most;
         filed &= held <= MEMORY || long_bytes <= MEMORY;
