@@ -71,7 +71,7 @@ static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, st
     uint64_t col_end = kb_min(rect.col + buffer.shape[1], shard.first[1] + shard.shape[1]);
     if (row_end <= row || col_end <= col)
         return 0;
-    uint64_t n = col_end - col, most = buffer.stride[0] == n && shard.stride[0] == n ? row_end - row : TL_RUNS_MOST;
+    uint64_t n = col_end - col, most = shard.stride[0] == n ? row_end - row : TL_RUNS_MOST;
     for (uint64_t at = row, m; at < row_end; at += m) {
         m = kb_min(most, row_end - at);
         struct tl_shard here = submatrix(tl, buffer, at - rect.row, m, col - rect.col, n);
