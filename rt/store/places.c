@@ -19,8 +19,8 @@ uint64_t places_memory_bytes = 8 << 20;
 
 static uint64_t held;                                   /* bytes of arrays in memory */
 
-/* A process that is forked while a file is open forgets all arrays (places_reset) before it makes one: it has no part in the
- * file. */
+/* Processes that are forked while it is open share the file, as those of --inject do: they run one after the other, and neither
+ * they nor their parent read what arrays held before. */
 static struct {
     bool is_open;
     int fd;
