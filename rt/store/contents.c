@@ -219,8 +219,8 @@ struct waiting {
     };
 };
 
-/* Many wait for the first time, and fewer once what waited was done after all. Something strided takes the memory of three. */
-enum { BLOCK = 1 << 10, FIRST_MOST = 96 << 10, LATER_MOST = 12 << 10, OF_STRIDED = 3 };
+/* Many wait for the first time, and fewer once what waited was done after all. Something strided takes the memory of four. */
+enum { BLOCK = 1 << 10, FIRST_MOST = 96 << 10, LATER_MOST = 12 << 10, OF_STRIDED = 4 };
 
 /* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
 static struct waiting *blocks[FIRST_MOST / BLOCK];
