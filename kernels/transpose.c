@@ -23,7 +23,7 @@ enum {
     BUFFERS = 4,                                        /* for blocks to give, and for blocks to take */
     STORE_LAG = 2,                                      /* steps until what was taken is stored */
     LEAST_STEPS = 4,                                    /* so that loads, exchanges and stores overlap */
-    BLOCKS_MOST = 48,                                   /* of a panel */
+    BLOCKS_MOST = 48,                                   /* of a panel: more take no less time */
     CUT_MOST = 16,                                      /* the same where each is loaded or stored by itself */
     RUNS = 256                                          /* that a load or a store asks for, which then wait at the memory */
 };

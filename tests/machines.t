@@ -13,7 +13,7 @@ import sys
 
 import yaml
 
-from harness import LANES, ROOT, SAN, ok, read, run, simulator, suite, sweep, verifies
+from harness import LANES, ROOT, SAN, ok, read, run, simulator, suite, sweep, topology, verifies
 
 SEED, CHOSEN = (sys.argv[1:] + ["1"])[0], sys.argv[2:]
 FOLDER, POINTS, FIDELITY = (os.path.join(ROOT, *names) for names in (("tests", "machines"), ("tests", "library"), ("fidelity",)))
@@ -204,8 +204,18 @@ def one_byte(program):
                 f"chunk=1: {least} is used, an element" for least in (2, 4)], f"{bench} chunk=1 sends one element at a time", answers)
 
 
+def many_messages():
+    """A panel of transpose has no more blocks than may be in flight as messages, however many its TCM holds: otherwise receives
+    wait for sends that come after them."""
+    ended = run(simulator(topology("ref_sip")), "run", "transpose", "m=384", "n=400000", "group=48", "--data", "off",
+                "--set", PE + "pe_tcm.attrs.size_mb=16")
+    ok(ended.returncode == 0 and "group=48: " in ended.stdout, "transpose with large TCMs takes fewer blocks than fit", ended.said)
+
+
 def main():
     if not CHOSEN:
+        if not SAN:
+            many_messages()
         program = simulator(os.path.join(FOLDER, "small_tcm.yaml"))
         tight(program)
         long_lines(program)

@@ -35,7 +35,7 @@ static bool goes_on(ssize_t done)
     return done > 0 || (done < 0 && errno == EINTR);
 }
 
-bool unnamed_write(int fd, const void *bytes, uint64_t count, uint64_t place)
+bool file_write(int fd, const void *bytes, uint64_t count, uint64_t place)
 {
     for (uint64_t at = 0; at < count;) {
         ssize_t wrote = pwrite(fd, (const char *)bytes + at, count - at, (off_t)(place + at));
@@ -46,7 +46,7 @@ bool unnamed_write(int fd, const void *bytes, uint64_t count, uint64_t place)
     return true;
 }
 
-bool unnamed_read(int fd, void *bytes, uint64_t count, uint64_t place)
+bool file_read(int fd, void *bytes, uint64_t count, uint64_t place)
 {
     for (uint64_t at = 0; at < count;) {
         ssize_t got = pread(fd, (char *)bytes + at, count - at, (off_t)(place + at));

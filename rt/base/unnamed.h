@@ -11,8 +11,8 @@ const char *unnamed_folder(void);
 /* The descriptor of a new one, for reading and writing. -1: there cannot be one, errno says why. */
 int unnamed_open(void);
 
-/* Writes or reads all of some bytes, from a place in a file on. false: errno says why; EIO if the file ends before. */
-bool unnamed_write(int fd, const void *bytes, uint64_t count, uint64_t place);
-bool unnamed_read(int fd, void *bytes, uint64_t count, uint64_t place);
+/* Writes or reads all of some bytes, from a place in any file on. false: errno says why; EIO if the file ends before. */
+bool file_write(int fd, const void *bytes, uint64_t count, uint64_t place);
+bool file_read(int fd, void *bytes, uint64_t count, uint64_t place);
 
 #endif

@@ -23,7 +23,7 @@ void spool_flush(struct spool *spool)
 {
     if (!spool->has_file)
         return;
-    if (!unnamed_write(spool->fd, spool->held.at, spool->held.count, filed(spool)))
+    if (!file_write(spool->fd, spool->held.at, spool->held.count, filed(spool)))
         die("cannot write %s to its file:", spool->what);
     spool->held.count = 0;
 }
@@ -70,7 +70,7 @@ uint64_t spool_append(struct spool *spool, const void *bytes, size_t count)
 void spool_read(const struct spool *spool, uint64_t place, void *bytes, size_t count)
 {
     uint64_t of_file = place < filed(spool) ? kb_min(count, filed(spool) - place) : 0;
-    if (!unnamed_read(spool->fd, bytes, of_file, place))
+    if (!file_read(spool->fd, bytes, of_file, place))
         die("cannot read %s back from its file:", spool->what);
     if (count > of_file)
         memcpy((uint8_t *)bytes + of_file, spool->held.at + (place + of_file - filed(spool)), count - of_file);

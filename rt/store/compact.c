@@ -6,7 +6,6 @@
  */
 #include "compact.h"
 
-
 #include "kb/arith.h"
 #include "places.h"
 

@@ -11,8 +11,8 @@
 #include "common/array.h"
 #include "common/fail.h"
 #include "common/pool.h"
-#include "kb/arith.h"
 #include "compact.h"
+#include "kb/arith.h"
 #include "piece.h"
 #include "store.h"
 

@@ -70,7 +70,7 @@ void places_keep(struct places *places)
     if (held <= places_memory_bytes || places->count < PLACES_LONG || !file_open())
         return;
     uint32_t slot = file.unused.count ? file.unused.at[file.unused.count - 1] : file.slots;
-    if (!unnamed_write(file.fd, places->at, bytes_of(places), slot_place(slot)))
+    if (!file_write(file.fd, places->at, bytes_of(places), slot_place(slot)))
         return;
     if (slot == file.slots)
         file.slots++;
@@ -92,7 +92,7 @@ const uint32_t *places_read(const struct places *places, uint64_t first, uint64_
 {
     if (places->at)
         return places->at + first;
-    if (!unnamed_read(file.fd, to, count * sizeof *to, slot_place(places->slot) + first * sizeof *to))
+    if (!file_read(file.fd, to, count * sizeof *to, slot_place(places->slot) + first * sizeof *to))
         die("cannot read from a temporary file where parts of a memory come from:");
     return to;
 }

@@ -632,8 +632,8 @@ static struct tensor *table_new(uint64_t bytes)
     return &tensor;
 }
 
-/* So many results of two calls in turn that those of both are one, but for a row that is known and one that nothing has written
- * in each thousand. */
+/* Two calls in turn make very many results, which become one. In each thousand rows one is known, and nothing has written another
+ * one. */
 static void most_results(void)
 {
     enum { RESULTS = 300000, ROW = 8, EACH = 1000, KNOWN = 700, GAP = 500 };
@@ -656,8 +656,8 @@ static void most_results(void)
     contents_reset();
 }
 
-/* Rows of elements that two calls make in turn, and every fourth one of elements of one call between known ones: patches, of
- * which there are very many copies. */
+/* Two calls make the elements of a row in turn. Of every fourth row one call makes every other element, and the others are known.
+ * Such rows are patches. There are very many copies of them. */
 static void copied_patches(void)
 {
     enum { ROWS = 5000, ELEMENTS = 16, ROW = 2 * ELEMENTS, COPIES = 10, SOME = 4 };
@@ -797,9 +797,9 @@ static void copy_range(uint8_t (*value)[1 << 19], uint32_t to_memory, uint64_t t
 }
 
 /* A memory gets rows of a table side by side, in any order, and a few rows of another memory. They are so many that they become
- * lists, of which long ones go to a file if there is no memory for them. Then parts of the lists are copied over other parts. A
- * fill gave the table, or the store has it. In every other 512 rows all are even ones; in one round all begin at odd bytes. Of a
- * small table, many rows lie behind the one before. */
+ * lists. Long lists go to a file if `memory` bytes do not hold all lists. Then parts of the lists are copied over other parts. A
+ * fill gave the table, or the store has it. In every other 512 rows all are even ones; in one round all begin at odd bytes. Many
+ * rows of a small table follow the one before. */
 static void rows(bool stored, uint64_t table, uint64_t memory)
 {
     enum { TABLE = 1 << 16, ROW = 4, ROWS = 25000, ROUNDS = 4, MOVES = 500, LONGEST = 500 };
@@ -842,7 +842,8 @@ static void rows(bool stored, uint64_t table, uint64_t memory)
     places_memory_bytes = UINT64_MAX;
 }
 
-/* Rows of a table of five, of which many lie behind the one before, and ten of thirty are results at first. Only the others are in lists. */
+/* A table has five rows, so that many copied rows follow the one before. At first ten of thirty rows are results, which are in no
+ * list. */
 static void small_table(void)
 {
     enum { ROW = 2, ROWS = 200000, MIXED = 36000, OF = 30, RESULTS = 10 };

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The bytes of the one file without a name that this program has opened; -1: there is none. */
+/* Returns how many bytes the file without a name has that this program has open; -1: it has none open. */
 static inline int64_t file_bytes(void)
 {
     int64_t bytes = -1;
