@@ -167,7 +167,7 @@ $(call in_rooms,base common fastforward launch oplog reference store) $(call in_
 $(call in_rooms,bringup cli embed host probe races report session timeline why): private local := -Irt $(own) $(small)
 $(call in_files,$(addprefix base/,heap human leave output packed progress unnamed) $(addprefix datapass/,blas defect) $(addprefix device/,axes buffer) machine/plan_generator $(addprefix launch/,deadlock host_request launch trap watchdog) \
     $(addprefix common/,command_line completion diag fail key_table manual merge node path_error processors quantity read subcommand yaml) \
-    $(addprefix reference/,deferred error expect given recheck) oplog/log oplog/record $(addprefix store/,allocator compact places tensor written)): private local := -Irt $(own) $(small)
+    $(addprefix reference/,deferred error expect given recheck) oplog/log oplog/record $(addprefix store/,allocator compact contents places tensor waiting written)): private local := -Irt $(own) $(small)
 # This is run for each copy in a memory.
 $(call in_files,store/view): private local := $(models) $(fast)
 $(call in_files,why/causes why/sums): private local := $(models) $(dense)

@@ -109,6 +109,7 @@ static void compute_slice(struct spmv_pe *pe, const struct slice *s)
     if (s->length == 0) {
         struct tl_shard zero = tl_part(tl, pe->x, 0, pe->x.shape[0] - 1, 1);
         then(pe, tl_copy_async(tl, sums, zero));
+        buffer->computed = pe->last;                    /* none is in it, but so no more of these are under way */
         return;
     }
     struct tl_shard found = as_slice(tl, pe->found, s), products = as_slice(tl, pe->products, s);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+bool unnamed_allowed = true;
+
 const char *unnamed_folder(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -17,6 +19,10 @@ const char *unnamed_folder(void)
 int unnamed_open(void)
 {
     char path[4096];
+    if (!unnamed_allowed) {
+        errno = EPERM;
+        return -1;
+    }
     int fd = open(unnamed_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;

@@ -7,6 +7,7 @@
 #include "base/address.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
+#include "base/unnamed.h"
 #include "common/arena.h"
 #include "common/diag.h"
 #include "common/fail.h"
@@ -18,7 +19,6 @@
 #include "host/bench.h"
 #include "machine/emitted.h"
 #include "memory.h"
-#include "oplog/log.h"
 #include "oplog/oplog.h"
 #include "races/race.h"
 #include "report/result.h"
@@ -30,7 +30,6 @@
 #include "session/simulation.h"
 #include "sim/observer.h"
 #include "store/fill.h"
-#include "store/places.h"
 
 static struct {
     struct arena_mark mark;                             /* what a reset keeps of the arena */
@@ -104,7 +103,7 @@ static enum kb_status begin(struct image_host *host, const struct kb_sim_config 
     instance.fast = !config->exact_events;
     fill_seed = config->seed;
     thread_count = config->threads ? config->threads : 1;
-    log_memory_bytes = places_memory_bytes = UINT64_MAX;    /* never in a file */
+    unnamed_allowed = false;
     simulation_in_points();
     if (instance.data)
         blas_prepare();                                 /* later calls load nothing */

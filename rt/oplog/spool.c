@@ -36,6 +36,8 @@ void spool_use(struct spool *spool, int fd)
 
 static uint64_t most_in_memory(const struct spool *spool)
 {
+    if (!unnamed_allowed)
+        return UINT64_MAX;
     return spool->has_file && spool->limit > BUFFER_BYTES ? BUFFER_BYTES : spool->limit;
 }
 

@@ -1,4 +1,5 @@
-/* spool.h: bytes that are appended and read again later: in memory up to a limit, beyond it in a file. */
+/* spool.h: bytes that are appended and read again later: in memory up to a limit, beyond it in a file if there may
+ * be one. */
 #ifndef KB_SPOOL_H
 #define KB_SPOOL_H
 

@@ -156,38 +156,14 @@ void lists_reset(void)
 
 /* ---- fewer pieces */
 
-/* Makes a piece a result, if it is of a patch of results, and if wanted the results that follow it directly part of it. Returns
- * where it ends then. */
-static uint64_t make_result(struct interval_map *map, const struct piece *piece, bool joins)
-{
-    struct piece made = *piece;
-    struct pending result;
-    if (piece_kind(piece) == PIECE_patched && patch_is_result(piece->source.patch, true, &result)) {
-        made.interval.tag = piece_tag(PIECE_result, 0);
-        made.offset = result.operation;
-        made.source.maker = result.maker;
-    }
-    while (joins && piece_kind(&made) == PIECE_result) {
-        const struct interval *next = interval_find(map, made.interval.end);
-        if (!next || next->begin > made.interval.end || tag_kind(next->tag) != PIECE_result)
-            break;
-        made.interval.end = next->end;
-    }
-    if (made.interval.tag != piece->interval.tag || made.interval.end > piece->interval.end)
-        interval_set(map, &made.interval);
-    return made.interval.end;
-}
-
-void pieces_compact(struct interval_map *map, bool joins_results)
+void pieces_compact(struct interval_map *map)
 {
     uint64_t at = 0;
     for (const struct piece *piece; (piece = (const struct piece *)interval_find(map, at));) {
         struct parts all = parts_from(map, piece);
-        uint64_t begin = piece->interval.begin, end = kb_max(begin + all.count * all.bytes, piece->interval.end);
-        if (all.count == 0)
-            end = make_result(map, piece, joins_results);
-        else if (all.pieces >= LIST_LEAST && end > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
+        uint64_t begin = piece->interval.begin;
+        at = kb_max(begin + all.count * all.bytes, piece->interval.end);
+        if (all.pieces >= LIST_LEAST && at > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
             make_list(map, begin, &all);
-        at = end;
     }
 }

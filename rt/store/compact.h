@@ -10,7 +10,7 @@
 /* Makes fewer pieces of many. Those of one length, or a few times it, that lie directly one behind the other and are from one
  * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. Patches of results become
  * results. If joins_results, all results that lie side by side become one, whichever call has made them. */
-void pieces_compact(struct interval_map *map, bool joins_results);
+void pieces_compact(struct interval_map *map);
 
 /* ---- lists */
 

@@ -15,6 +15,7 @@
 #include "kb/arith.h"
 #include "piece.h"
 #include "store.h"
+#include "waiting.h"
 
 static struct interval_map *memories;                   /* NULL before the first use */
 static struct ARRAY(struct interval_map) messages;      /* by slot: a copy finds its message among many at once */
@@ -176,7 +177,7 @@ static void put_patch(const struct view *to, const struct strided *from)
         begin += at;
         end = begin + patch_bytes(patch);
     }
-    if (patch_is_result(patch, false, &result)) {
+    if (patch_is_result(patch, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
     } else {
         const struct piece *before = begin ? whole_patch_at(map, begin - 1) : NULL, *behind = whole_patch_at(map, end);
@@ -209,83 +210,29 @@ static void put(const struct view *to, const struct strided *from)
 
 /* ---- what waits */
 
-/* A copy of consecutive bytes, a result of such bytes, or something strided: as little as says so, for very many wait. */
-struct waiting {
-    uint32_t to_memory, from_memory;
-    uint64_t to, from, bytes;                           /* offsets; from: of a result, its operation; 0 bytes: it is strided */
-    union {
-        const struct maker *maker;                      /* NULL: a copy */
-        struct patch_copy *strided;
-    };
-};
+/* What memories hold takes this much at most, where nobody looks: what would take more waits. */
+uint64_t contents_most_bytes = 4 << 20;
 
-/* Many wait for the first time, and fewer once what waited was done after all. Something strided takes the memory of four. */
-enum { BLOCK = 1 << 10, FIRST_MOST = 96 << 10, LATER_MOST = 12 << 10, OF_STRIDED = 4 };
+/* The number of pieces above which they become fewer; and of results above which those of different calls are like one. */
+enum { MANY_PIECES = 1 << 15, MOST_RESULTS = 3 << 15 };
+static uint64_t most_pieces = MANY_PIECES;
 
-/* In blocks, which stay where they are: an array that grew would be copied, to memory that was never touched. */
-static struct waiting *blocks[FIRST_MOST / BLOCK];
-static size_t most = FIRST_MOST;                        /* that wait, by the memory that they take */
-static size_t waiting, waiting_strided;                 /* how many wait; how many of them are strided */
-
-static inline struct waiting *waiting_at(size_t i)
+static void compact(void)
 {
-    return &blocks[i / BLOCK][i % BLOCK];
-}
-
-static void block_make(struct waiting **block)
-{
-    *block = malloc(BLOCK * sizeof **block);
-    if (!*block)
-        die("no memory for what memories wait for:");
-}
-
-/* Frees the blocks from one on. */
-static void blocks_free(size_t first)
-{
-    for (size_t i = first; i < FIRST_MOST / BLOCK && blocks[i]; i++)
-        blocks[i] = array_freed(blocks[i]);
-}
-
-static void wait_to_apply(struct waiting one)
-{
-    if (waiting + (OF_STRIDED - 1) * waiting_strided >= most)
-        apply_all();
-    if (!blocks[waiting / BLOCK])
-        block_make(&blocks[waiting / BLOCK]);
-    waiting_strided += one.bytes == 0;
-    *waiting_at(waiting++) = one;
-}
-
-void contents_copy(const struct view *to, const struct view *from)
-{
-    uint64_t runs = view_runs_of_two(to, from);
-    if (runs == 1)
-        wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, view_bytes_of(from), {NULL}});
-    else if (runs > 1)
-        wait_to_apply((struct waiting){to->memory, from->memory, to->offset, from->offset, 0, {.strided = copy_new(to, from, NULL)}});
-}
-
-void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation)
-{
-    uint64_t bytes = view_bytes_of(view);
-    if (bytes == 0)
-        return;
-    struct waiting one = {view->memory, 0, view->offset, operation, bytes, {maker_like(*maker)}};
-    if (!view_is_dense(view)) {
-        one.bytes = 0;
-        one.strided = copy_new(view, view, one.maker);
-    }
-    wait_to_apply(one);
+    for (uint32_t i = 0; i < store_count(); i++)
+        pieces_compact(&memories[i]);
+    most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
 }
 
 static void apply_strided(const struct waiting *one)
 {
-    struct strided from = {.copy = one->strided, .first = one->from};
+    struct strided from = {.first = one->from};
     struct view to;
-    copy_views(one->strided, &to, &from.view);
+    waiting_views(one, &to, &from.view);
+    from.copy = copy_new(&to, &from.view, one->maker);
     to.memory = one->to_memory;
     to.offset = one->to;
-    if (copy_maker(one->strided)) {
+    if (one->maker) {
         from.view = view_without_gaps(&to);
     } else {
         from.view.memory = one->from_memory;
@@ -295,54 +242,82 @@ static void apply_strided(const struct waiting *one)
         from.map = map_of(one->from_memory, one->from);
     }
     put(&to, &from);
+    copy_drop(from.copy);
 }
 
 static void apply(const struct waiting *one)
 {
     if (one->bytes == 0) {
         apply_strided(one);
-        return;
-    }
-    if (!one->maker)
+    } else if (one->maker) {
+        set_result(map_of(one->to_memory, one->to), one->to, one->bytes, one->maker, one->from);
+    } else {
         name_stored(one->from_memory, one->from, one->from + one->bytes);
-    struct interval_map *to = map_of(one->to_memory, one->to);
-    if (one->maker)
-        set_result(to, one->to, one->bytes, one->maker, one->from);
-    else
+        struct interval_map *to = map_of(one->to_memory, one->to);
         interval_copy(to, one->to, map_of(one->from_memory, one->from), one->from, one->bytes);
+    }
+    if (memories && pieces_held() > most_pieces)
+        compact();
 }
 
-static void drop(const struct waiting *one)
+/* While what memories hold takes at most so many bytes. */
+static void apply_while(uint64_t bytes)
 {
-    if (!one->bytes)
-        copy_drop(one->strided);
-}
-
-/* The number of pieces above which they become fewer; and of results above which those of different calls are like one. */
-enum { MANY_PIECES = 1 << 15, MOST_RESULTS = 3 << 15 };
-static uint64_t most_pieces = MANY_PIECES;
-
-static void compact(void)
-{
-    bool joins_results = pieces_results() > MOST_RESULTS;
-    for (uint32_t i = 0; i < store_count(); i++)
-        pieces_compact(&memories[i], joins_results);
-    most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
+    for (const struct waiting *one; pieces_bytes() <= bytes && (one = waiting_take());)
+        apply(one);
 }
 
 static void apply_all(void)
 {
-    for (size_t i = 0; i < waiting; i++) {
-        apply(waiting_at(i));
-        drop(waiting_at(i));
-        if (memories && pieces_held() > most_pieces)
-            compact();
+    apply_while(UINT64_MAX);
+}
+
+/* Makes space in memory for another one that waits. */
+static void make_space(void)
+{
+    apply_while(contents_most_bytes);
+    if (!waiting_file())
+        apply_all();
+}
+
+/* One that waits, of which its place and source are to be set. */
+static struct waiting *wait_strided(const struct view *to, const struct view *from)
+{
+    struct waiting *one = waiting_new_strided(to, from);
+    if (!one) {
+        make_space();
+        one = waiting_new_strided(to, from);
     }
-    if (waiting) {
-        most = LATER_MOST;
-        blocks_free(LATER_MOST / BLOCK);
+    return one;
+}
+
+static struct waiting *wait_for_bytes(void)
+{
+    struct waiting *one = waiting_new();
+    if (!one) {
+        make_space();
+        one = waiting_new();
     }
-    waiting = waiting_strided = 0;
+    return one;
+}
+
+void contents_copy(const struct view *to, const struct view *from)
+{
+    uint64_t runs = view_runs_of_two(to, from);
+    if (runs == 0)
+        return;
+    struct waiting *one = runs == 1 ? wait_for_bytes() : wait_strided(to, from);
+    *one = (struct waiting){to->memory, from->memory, to->offset, from->offset, runs == 1 ? view_bytes_of(from) : 0, NULL};
+}
+
+void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation)
+{
+    uint64_t bytes = view_bytes_of(view);
+    if (bytes == 0)
+        return;
+    bool dense = view_is_dense(view);
+    struct waiting *one = dense ? wait_for_bytes() : wait_strided(view, view);
+    *one = (struct waiting){view->memory, 0, view->offset, operation, dense ? bytes : 0, maker_like(*maker)};
 }
 
 /* ---- looking */
@@ -376,9 +351,7 @@ void contents_read(uint32_t memory, uint64_t offset, uint64_t bytes, void *to)
 
 void contents_begin_interval(void)
 {
-    for (size_t i = 0; i < waiting; i++)
-        drop(waiting_at(i));
-    waiting = waiting_strided = 0;
+    waiting_clear();
     for (uint32_t i = 0; memories && i < store_count(); i++)
         interval_clear(&memories[i]);
     for (size_t i = 0; i < messages.count; i++)
@@ -391,8 +364,7 @@ void contents_reset(void)
     free(memories);
     memories = NULL;
     array_free(&messages);
-    blocks_free(0);
-    most = FIRST_MOST;
+    waiting_reset();
     most_pieces = MANY_PIECES;
     pieces_reset();
 }

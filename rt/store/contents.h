@@ -2,7 +2,8 @@
  * log records began, what the host and copies have put over them since, and results that only the data pass will compute.
  *
  * Nothing here moves bytes: memories are maps of pieces (piece.h), and copies copy pieces. Their number grows with the
- * ranges of different origin, not with the operations. Copies and results wait, in their order, until somebody looks. */
+ * ranges of different origin, not with the operations. Copies and results wait, in their order, until somebody looks, or until
+ * many wait; and where they would become very many pieces, in a file (waiting.h). */
 #ifndef KB_CONTENTS_H
 #define KB_CONTENTS_H
 
@@ -12,6 +13,9 @@
 #include "fill.h"
 #include "piece.h"
 #include "view.h"
+
+/* Bytes that pieces and what they name may take before further copies and results wait until somebody looks. */
+extern uint64_t contents_most_bytes;
 
 /* Puts the values of a fill into all copies of its tensor. What the fill is given is copied. */
 void contents_fill(const struct fill *fill);

@@ -51,16 +51,16 @@ const struct maker *maker_like(struct maker maker)
 /* With more results than this, pieces and copies, those of one call that lie side by side become one. */
 enum { MANY_RESULTS = 1 << 14 };
 
-static uint64_t results, held;                          /* held: pieces */
+static uint64_t results, held, taken;                   /* held: pieces; taken: bytes of copies and patches */
 
 uint64_t pieces_held(void)
 {
     return held;
 }
 
-uint64_t pieces_results(void)
+uint64_t pieces_bytes(void)
 {
-    return results;
+    return held * sizeof(struct piece) + taken;
 }
 
 void origin_hold(uint32_t tag, union origin source)
@@ -142,9 +142,20 @@ struct patch_copy {
 
 static struct pool copies[VIEW_RANK];                   /* by rank - 1 */
 
+static uint64_t copy_size(uint32_t rank)
+{
+    return sizeof(struct patch_copy) + rank * sizeof ((struct patch_copy *)NULL)->axis[0];
+}
+
+static struct patch_copy *copy_take(uint32_t rank)
+{
+    taken += copy_size(rank);
+    return pool_reuse(&copies[rank - 1], copy_size(rank));
+}
+
 struct patch_copy *copy_new(const struct view *to, const struct view *from, const struct maker *maker)
 {
-    struct patch_copy *copy = pool_reuse(&copies[to->rank - 1], sizeof *copy + to->rank * sizeof copy->axis[0]);
+    struct patch_copy *copy = copy_take(to->rank);
     *copy = (struct patch_copy){.holders = 1, .dtype = to->dtype, .rank = to->rank, .source.maker = maker,
                                 .tag = piece_tag(maker ? PIECE_result : PIECE_stored, 0)};
     for (uint32_t i = 0; i < to->rank; i++) {
@@ -169,6 +180,7 @@ void copy_drop(struct patch_copy *copy)
     if (--copy->holders)
         return;
     copy_source_drop(copy);
+    taken -= copy_size(copy->rank);
     pool_give_back(&copies[copy->rank - 1], copy);
 }
 
@@ -238,12 +250,14 @@ static void lay(struct patch *patch, struct patch_copy *copy, uint64_t at)
     results += copy_maker(copy) != NULL;
     patch->copied += copy_bytes(copy);
     *array_add(&patch->copies) = (struct laid){copy, at};
+    taken += sizeof(struct laid);
 }
 
 /* Gives up a copy of a patch, whose bytes no longer count. */
 static void laid_drop(const struct laid *laid)
 {
     results -= copy_maker(laid->copy) != NULL;
+    taken -= sizeof *laid;
     copy_drop(laid->copy);
 }
 
@@ -255,6 +269,7 @@ void patch_drop(struct patch *patch)
     for (size_t i = 0; i < patch->copies.count; i++)
         laid_drop(&patch->copies.at[i]);
     array_free(&patch->copies);
+    taken -= sizeof *patch;
     pool_give_back(&patches, patch);
 }
 
@@ -419,6 +434,7 @@ static void lift(struct patch *patch, const struct piece *piece)
 struct patch *patch_new(const struct interval_map *map, uint64_t offset, uint64_t bytes)
 {
     struct patch *patch = pool_take(&patches, sizeof *patch);
+    taken += sizeof *patch;
     *patch = (struct patch){.holders = 1, .depth = 1, .bytes = bytes, .map = PIECES};
     interval_copy(&patch->map, 0, map, offset, bytes);
     uint64_t at = 0;
@@ -488,8 +504,7 @@ static struct patch_copy *copy_own(struct patch_copy *copy)
 {
     if (copy->holders == 1)
         return copy;
-    size_t bytes = sizeof *copy + copy->rank * sizeof copy->axis[0];
-    struct patch_copy *own = memcpy(pool_reuse(&copies[copy->rank - 1], bytes), copy, bytes);
+    struct patch_copy *own = memcpy(copy_take(copy->rank), copy, copy_size(copy->rank));
     own->holders = 1;
     copy->holders--;
     if (copy->several) {
@@ -708,11 +723,11 @@ bool patch_join(struct patch *patch, const struct patch *other, bool before)
     return true;
 }
 
-__attribute__((cold)) bool patch_is_result(const struct patch *patch, bool several, struct pending *result)
+__attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pending *result)
 {
     enum { FEW = 4 };
     size_t count = patch->copies.count;
-    if (patch->copied != patch->bytes || count > (several || results > MANY_RESULTS ? FEW : 1))
+    if (patch->copied != patch->bytes || count > (results > MANY_RESULTS ? FEW : 1))
         return false;
     struct view view[FEW];
     for (size_t i = 0; i < count; i++) {
@@ -823,6 +838,6 @@ void pieces_reset(void)
     for (uint32_t i = 0; i < VIEW_RANK; i++)
         pool_release(&copies[i]);
     pool_release(&maker_pool);
-    assert(results == 0 && held == 0);
+    assert(results == 0 && held == 0 && taken == 0);
     memset(makers, 0, sizeof makers);
 }

@@ -118,9 +118,9 @@ bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t
 /* Whether a byte of a range is pending, and if so what is known of the first one. */
 bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first);
 
-/* How many pieces there are, in all maps; how many results, pieces and copies. */
+/* How many pieces there are, in all maps; how many bytes they take, with the copies and patches below. */
 uint64_t pieces_held(void);
-uint64_t pieces_results(void);
+uint64_t pieces_bytes(void);
 
 /* Adds or removes a holder of the source of a piece with a tag. */
 void origin_hold(uint32_t tag, union origin source);
@@ -171,7 +171,7 @@ struct patch *patch_split(struct patch *patch, uint64_t *at);
 
 /* Whether all that a patch holds is a result or, if `several` or where there are very many results, some results, perhaps of
  * several makers: sets the maker and the operation of the one that was laid first. */
-bool patch_is_result(const struct patch *patch, bool several, struct pending *result);
+bool patch_is_result(const struct patch *patch, struct pending *result);
 
 /* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. It copies from [first, first +
  * bytes) of the map `source`; of a result, `first` is the operation. */

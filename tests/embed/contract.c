@@ -990,6 +990,8 @@ static void allow_memory_alone(void)
 
 static int run_quiet(void)
 {
+    /* A simulator has files for so many pieces and commands. */
+    const char *const many[] = {"tokens=50000", "heads=2", "points=1", "block_rows=1"};
     struct kb_sim_config config = config_of(&kb_machine_small);
     kb_sim *sim = make(&config);
     fflush(stdout);
@@ -999,6 +1001,7 @@ static int run_quiet(void)
     struct state state = state_of(sim);
     bool good = status == KB_OK && *text && state.bytes && kb_sim_reset(sim) == KB_OK && restore(sim, state) == KB_OK;
     good = good && kb_sim_reset(sim) == KB_OK;
+    good = good && kb_sim_run_bench(sim, "rotary", many, 4) == KB_OK && kb_sim_reset(sim) == KB_OK;
     good = good && kb_sim_run_bench(sim, "ends", (const char *[]){"what=exit"}, 1) == KB_RUN_FAILED;
     if (write(STDOUT_FILENO, good ? "ok quiet\n" : "not ok quiet\n", good ? 9 : 13) < 0)
         return 1;

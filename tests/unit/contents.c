@@ -9,6 +9,7 @@
 #include "store/piece.h"
 #include "store/places.h"
 #include "store/store.h"
+#include "store/waiting.h"
 #include "open_file.h"
 #include "tap.h"
 
@@ -369,6 +370,71 @@ static void windows(const char *name)
     expect(good && look_everywhere(), name);
 }
 
+/* A table of one row of bytes, all in memory 0. */
+static struct tensor *table_new(uint64_t bytes)
+{
+    static struct shard shard;
+    static struct tensor tensor;
+    shard = (struct shard){.elements = bytes, .view = {.rank = 2, .shape = {1, bytes, 1, 1}, .stride = {bytes, 1}}};
+    tensor = (struct tensor){.dtype = DTYPE_u8, .dims = {.rank = 2, .size = {1, bytes, 1, 1}}, .elements = bytes, .shard = &shard,
+                             .shards = 1};
+    return &tensor;
+}
+
+/* So many steps between two looks that what waits does not stay in memory. Memories hold some of it at most. */
+static void unread(uint64_t most_bytes, const char *name)
+{
+    enum { LOOKS = 2, UNREAD = 80000 };
+    const uint64_t usual = contents_most_bytes;
+    bool good = true, filed = true, closed = true;
+    memset(model, 0, sizeof model);
+    store_reset();
+    contents_most_bytes = most_bytes;
+    for (int round = 0; round < LOOKS && good; round++) {
+        fill_all();
+        for (int step = 0; step < UNREAD; step++)
+            if (below(3))
+                copy();
+            else
+                compute();
+        filed &= file_bytes() > 0;
+        good = look_everywhere();
+        closed &= file_bytes() < 0;
+    }
+    expect(good, name);
+    expect(filed && closed, "a file has what waits until somebody looks");
+    contents_most_bytes = usual;
+    contents_reset();
+}
+
+/* Copies of rows that all differ would be very many pieces: memories hold some, and the rest waits. */
+static void most_bytes(void)
+{
+    enum { ROWS = 400000, ROW = 16, SPREAD = 1 << 20 };
+    const uint64_t usual = waiting_file_bytes;
+    uint64_t held = 0;
+    store_reset();
+    contents_fill(&(struct fill){.tensor = table_new(ROW * SPREAD), .kind = KB_UNIFORM, .x = 0, .y = 100});
+    for (uint64_t row = 0; row < ROWS; row++) {
+        struct view to = view_bytes(1, 2 * row * ROW, ROW), from = view_bytes(0, below(SPREAD) * ROW, ROW);
+        contents_copy(&to, &from);
+        held = kb_max(held, pieces_bytes());
+    }
+    expect(held > contents_most_bytes / 2 && held < contents_most_bytes * 5 / 4, "pieces that nobody looks at take %u bytes",
+           (unsigned)held);
+    contents_known_zero(1, 0, 1);
+    expect(pieces_held() >= ROWS && file_bytes() < 0, "there are %u once somebody looks", (unsigned)pieces_held());
+    waiting_file_bytes = 0;
+    for (uint64_t row = 0; row < ROWS / 2; row++) {
+        struct view to = view_bytes(2, 2 * row * ROW, ROW), from = view_bytes(1, 2 * row * ROW, ROW);
+        contents_copy(&to, &from);
+    }
+    expect(pieces_held() > ROWS * 5 / 4 && file_bytes() < 0, "all are pieces if there is no file: %u", (unsigned)pieces_held());
+    waiting_file_bytes = usual;
+    contents_reset();
+    expect(pieces_bytes() == 0, "none is left");
+}
+
 /* Places a view without gaps, its axes in any order, in the first SIZE bytes. Returns the axis of the longest stride. */
 static uint32_t place_densely(struct view *view)
 {
@@ -621,71 +687,6 @@ static uint32_t named_of(uint32_t calls)
     return named;
 }
 
-/* A table of one row of bytes, all in memory 0. */
-static struct tensor *table_new(uint64_t bytes)
-{
-    static struct shard shard;
-    static struct tensor tensor;
-    shard = (struct shard){.elements = bytes, .view = {.rank = 2, .shape = {1, bytes, 1, 1}, .stride = {bytes, 1}}};
-    tensor = (struct tensor){.dtype = DTYPE_u8, .dims = {.rank = 2, .size = {1, bytes, 1, 1}}, .elements = bytes, .shard = &shard,
-                             .shards = 1};
-    return &tensor;
-}
-
-/* Two calls in turn make very many results, which become one. In each thousand rows one is known, and nothing has written another
- * one. */
-static void most_results(void)
-{
-    enum { RESULTS = 300000, ROW = 8, EACH = 1000, KNOWN = 700, GAP = 500 };
-    static uint8_t table[ROW] = {1, 2, 3, 4, 5, 6, 7, 8};
-    struct pending first;
-    bool right = true;
-    store_reset();
-    contents_fill(&(struct fill){.tensor = table_new(ROW), .kind = KB_GIVEN, .given = table});
-    for (uint32_t i = 0; i < RESULTS; i++) {
-        struct view to = view_bytes(1, ROW * i, ROW), known = view_bytes(0, 0, ROW);
-        if (i % EACH == KNOWN)
-            contents_copy(&to, &known);
-        else if (i % EACH != GAP)
-            contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", i % 2 * MAKER_CHAINS}}, i);
-    }
-    for (uint32_t i = 0; i < RESULTS; i++)
-        right &= contents_first_pending(1, ROW * i, ROW, &first) == (i % EACH != KNOWN && i % EACH != GAP);
-    expect(right, "of %u rows, the results of two calls in turn are pending, and no other", (unsigned)RESULTS);
-    expect(pieces_held() < RESULTS / 2, "they are %u pieces", (unsigned)pieces_held());
-    contents_reset();
-}
-
-/* Two calls make the elements of a row in turn. Of every fourth row one call makes every other element, and the others are known.
- * Such rows are patches. There are very many copies of them. */
-static void copied_patches(void)
-{
-    enum { ROWS = 5000, ELEMENTS = 16, ROW = 2 * ELEMENTS, COPIES = 10, SOME = 4 };
-    struct view half = {.memory = 1, .dtype = DTYPE_u8, .rank = 1, .shape = {ELEMENTS, 1, 1, 1}, .stride = {2}};
-    bool right = true;
-    store_reset();
-    contents_fill(&(struct fill){.tensor = table_new(1), .kind = KB_GIVEN, .given = "x"});
-    for (uint32_t row = 0; row < ROWS; row++) {
-        half.offset = row * ROW;
-        contents_compute(&half, &maker_of[1], 2 * row);
-        half.offset++;
-        if (row % SOME)
-            contents_compute(&half, &maker_of[2], 2 * row + 1);
-        contents_known_zero(0, 0, 1);                   /* what waits is done */
-    }
-    for (uint32_t i = 0; i < COPIES; i++) {
-        struct view to = view_bytes(2, i * ROWS * ROW, ROWS * ROW), from = view_bytes(1, 0, ROWS * ROW);
-        contents_copy(&to, &from);
-        contents_known_zero(0, 0, 1);
-    }
-    uint64_t held = pieces_held();
-    for (uint32_t row = 0; row < COPIES * ROWS; row++)
-        right &= contents_pending(2, row * ROW, 1) && contents_pending(2, row * ROW + 1, 1) == (row % SOME > 0);
-    expect(right, "of copies of rows that two calls or one have made, what they have made is pending");
-    expect(held < COPIES * ROWS * 9 / 10, "%d copies of %d rows are %u pieces", (int)COPIES, (int)ROWS, (unsigned)held);
-    contents_reset();
-}
-
 /* Results that are tiles of matrices one behind the other, each of rows whose columns are split: by one call, or by a call
  * for the even ones and another for the odd ones. */
 static void tiles(uint32_t calls)
@@ -746,8 +747,6 @@ static void many_results(void)
     uint32_t one = named_of(1), two = named_of(2);
     expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
     expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
-    most_results();
-    copied_patches();
     tiles(1);
     tiles(2);
     results_that_meet();
@@ -927,6 +926,9 @@ int main(void)
     random_steps(true, false, "they do over bytes of the store, unread");
     windows("windows of a matrix that hide parts of one another give what a byte at a time gives");
     chains("copies and results that continue one another give what a byte at a time gives");
+    unread(0, "many steps that nobody looks at give what a byte at a time gives, if memories hold nothing of them");
+    unread(4 << 10, "they do if memories hold some of them");
+    most_bytes();
     orders();
     neighbours();
     loop();
