@@ -21,6 +21,8 @@ def main():
        "a launch on 128 PEs is simulated with fewer than 20,000 events", ended.said, made.get("host"))
     ended = run(program, *GEMM, "--data", "off", **below(96))
     ok(ended.returncode == 0, "a GEMM on 128 PEs without data needs less than 96 MiB of address space", ended.said)
+    ended = run(program, "run", "broadcast", "algorithm=chain", "dtype=i32", "size=20000", "chunk=16", "--data", "off", **below(96))
+    ok(ended.returncode == 0, "635,000 messages and their copies, few at a time, need no more", ended.said)
     ended = run(program, *GEMM, **below(512))
     ok(ended.returncode == 0 and "verified" in ended.stdout,
        "a GEMM on 128 PEs with its data pass needs less than 512 MiB of address space", ended.said)

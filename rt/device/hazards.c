@@ -107,7 +107,7 @@ void hazards_submitted(const struct call *call, uint32_t number, enum command_ki
     struct outstanding_list *list = kind == COMMAND_recv ? &hazards->receives : &hazards->moves;
     if (list->all.count == list->all.room) {
         compact(call->tl, list);
-        if (2 * list->all.count >= list->all.room)      /* or it would compact again at once */
+        if (4 * list->all.count >= 3 * list->all.room)  /* or it would soon compact again */
             array_reserve(&list->all, list->all.room + 1);
     }
     struct placed_runs *runs = buffer->axes ? pool_reuse(&strided, sizeof *runs) : NULL;

@@ -119,14 +119,21 @@ static void find_pieces(const struct call *call, const struct sides *sides)
 const char *const move_names[COMMANDS] = {[COMMAND_load] = "dma_read", [COMMAND_store] = "dma_write",
                                           [COMMAND_send] = "send", [COMMAND_recv] = "recv"};
 
-/* The command that is made, until it is submitted. What makes one sets of `op` what moves use: its kind, its name and
- * its copy, and no copy for a load or store: each of the pieces is one. */
+/* The command that is made, until it is submitted. What makes one sets of `op` what moves use: what begin_op sets, and its copy;
+ * no copy for a load or store: each of the pieces is one. */
 static struct move {
     struct request ask;
     struct runs buffer;                                 /* of the buffer */
     struct op op;
     bool moves_nothing;                                 /* a send that will be refused */
 } move;
+
+static void begin_op(enum command_kind kind, uint32_t receivers)
+{
+    move.op.kind = OPKIND_memory;
+    move.op.name = move_names[kind];
+    move.op.receivers = receivers;
+}
 
 static tl_handle submit(const struct call *call)
 {
@@ -210,8 +217,7 @@ static void transfer(const struct call *call, enum command_kind kind, const stru
     move.ask = (struct request){.kind = kind, .address = {far->addr}, .virtual_address = {translates},
                                 .tcm = sides.near.offset, .bytes = view_bytes_of(&sides.near),
                                 .runs = sides.runs.axes ? &sides.runs : NULL};
-    move.op.kind = OPKIND_memory;
-    move.op.name = move_names[kind];
+    begin_op(kind, 0);
 }
 
 static void load(const struct call *call, const struct tl_shard *to, const struct tl_shard *from)
@@ -450,8 +456,7 @@ static void transfer_rows(const struct call *call, enum command_kind kind, const
     move.ask = (struct request){.kind = kind, .address = {listed.at[0].address}, .virtual_address = {translates},
                                 .tcm = list.near.offset, .bytes = view_bytes_of(&list.near), .list = listed.at,
                                 .listed = (uint32_t)listed.count};
-    move.op.kind = OPKIND_memory;
-    move.op.name = move_names[kind];
+    begin_op(kind, 0);
 }
 
 void tl_load_rows_at(struct tl *tl, struct tl_shard to, struct tl_rows from, const int32_t *row, const char *file,
@@ -534,9 +539,7 @@ static void exchange(const struct call *call, enum command_kind kind, const uint
     *under_way = view_without_gaps(buffer);
     under_way->memory = store_messages();
     under_way->offset = 0;
-    move.op.kind = OPKIND_memory;
-    move.op.name = move_names[kind];
-    move.op.receivers = sends ? count : 0;
+    begin_op(kind, sends ? count : 0);
     move.moves_nothing = sends && bytes > kb_attrs.pe_ipcq_slot_bytes;
 }
 

@@ -143,6 +143,15 @@ static inline struct cause command_cause(const struct command *command)
     return (struct cause){command->ask.serial, command->number};
 }
 
+/* What is known of the command that sent a message, which may be gone: of it, and of what it asks for. */
+struct sender {
+    struct pe *pe;
+    struct cause cause;
+    const char *kernel, *file;
+    struct op_ref *record;
+    uint32_t line;
+};
+
 /* Returns a command with a copy of *ask, and all else 0. The machine holds it until it is complete. */
 struct command *command_new(const struct request *ask);
 

@@ -40,7 +40,7 @@ struct ipcq_message {
     struct ipcq_message *beside;                        /* of a send to several PEs: the next in the same memory */
     struct ring *ring;
     struct token *token;                                /* of the send, until its service ends */
-    struct command *send;                               /* held until it is received */
+    struct sender sender;
     struct command *receive;                            /* that takes it, if a model of a user delays that */
     uint64_t bytes;
     uint32_t slot;                                      /* of the ring */
@@ -308,19 +308,17 @@ static bool length_fits(const struct command *receive, const struct ipcq_message
 {
     if (!receive->ask.bytes || receive->ask.bytes == message->bytes)
         return true;
-    const struct command *send = message->send;
+    const struct sender *sender = &message->sender;
     command_fault(receive, FAULT_KERNEL_ERROR, NODE_pe_cpu,
                   "the next message has %" PRIu64 " bytes, the buffer %" PRIu64 "; it was sent by kernel %s at %s:%"
-                  PRIu32, message->bytes, receive->ask.bytes, send->kernel, send->ask.file, send->ask.line);
+                  PRIu32, message->bytes, receive->ask.bytes, sender->kernel, sender->file, sender->line);
     return false;
 }
 
 /* The bytes of a message are in the receiver's buffer. */
 static void data_received(const struct command *receive, struct ipcq_message *message)
 {
-    observe_message_received(receive, message->send);
-    command_drop(message->send);
-    message->send = NULL;
+    observe_message_received(receive, &message->sender);
 }
 
 /* The receive has the next slot. */
@@ -547,9 +545,9 @@ static inline struct ipcq_message *message_new(struct ring *ring, struct command
     message->full = false;
     ring->credits--;
     message->ring = ring;
-    message->send = command;
-    message->branch.data.message.cause = command_cause(command);
-    command_hold(command);
+    message->sender = (struct sender){command->pe, command_cause(command), command->kernel, command->ask.file, command->ask.record,
+                                  command->ask.line};
+    message->branch.data.message.cause = message->sender.cause;
     message->bytes = command->ask.bytes;
     return message;
 }

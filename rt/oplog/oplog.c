@@ -109,6 +109,7 @@ static struct oplog_entry *entry_new(const struct op *op)
     ref->file = op->file;
     ref->line = op->line;
     ref->receivers = op->receivers;
+    ref->holders += op->receivers;
     ref->entry = entry;
     return entry;
 }
@@ -144,12 +145,12 @@ struct op_ref *oplog_add(const struct op *op)
     return NULL;
 }
 
-static void message_received(const struct command *receive, const struct command *send)
+static void message_received(const struct command *receive, const struct sender *sender)
 {
     if (!receive->ask.record)
         return;
     struct oplog_entry *entry = receive->ask.record->entry;
-    entry->send = op_ref_hold(send->ask.record);
+    entry->send = sender->record;                         /* a hold of its receivers */
     append(entry);
 }
 

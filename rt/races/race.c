@@ -211,12 +211,12 @@ void race_not_called(void)
 }
 
 /* The receive wrote its buffer at some time after its call, and after all that comes before its message. */
-static void message_received(const struct command *receive, const struct command *send)
+static void message_received(const struct command *receive, const struct sender *sender)
 {
     if (!races_on)
         return;
     struct hb_op *op = receive->ask.record->hb;
-    hb_received(op, send->ask.record->hb);
+    hb_received(op, sender->record->hb);
     access_add(&op->writes, true, op);
     hb_compared(op);
 }

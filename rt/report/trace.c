@@ -251,13 +251,13 @@ static void translated(const struct pe *pe, uint64_t from_ps, uint64_t length_ps
     row_end(&row);
 }
 
-static void message_received(const struct command *receive, const struct command *send)
+static void message_received(const struct command *receive, const struct sender *sender)
 {
     struct json row = row_begin("received");
     json_string(&row, "node", place_name(rank_place(pe_rank(receive->pe, NODE_pe_ipcq))));
     write_cause(&row, command_cause(receive));
-    json_string(&row, "from", pe_name(send->pe));
-    json_u64(&row, "sent", send->number);
+    json_string(&row, "from", pe_name(sender->pe));
+    json_u64(&row, "sent", sender->cause.number);
     row_end(&row);
 }
 

@@ -30,6 +30,7 @@ struct launch;
 struct memory_request;
 struct message;
 struct pe;
+struct sender;
 struct tl;
 struct token;
 struct transfer;

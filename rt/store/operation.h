@@ -74,7 +74,7 @@ struct op_ref {
     uint32_t node;                                      /* rank of the component of the first service */
     uint32_t services;                                  /* that have ended */
     bool complete;                                      /* the command is complete, and its services are recorded */
-    uint32_t receivers;                                 /* of a send: how many receives will still read its message */
+    uint32_t receivers;                                 /* of a send: how many receives will still read its message; each holds it */
     struct hb_op *hb;                                   /* what the race check knows of it, if that is on */
     struct oplog_entry *entry;                          /* its record, until that has its place */
 };

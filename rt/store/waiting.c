@@ -21,9 +21,8 @@ struct block {
     uint8_t bytes[BLOCK_BYTES - sizeof(uint64_t)];
 };
 
-static struct block *blocks[FIRST_MOST];
-static size_t most = FIRST_MOST;
-static size_t first, count;                             /* those of [first, count) wait */
+static struct block *blocks[FIRST_MOST];                /* those of [first, count) wait; the one before may still be looked at */
+static size_t most = FIRST_MOST, first, count;
 
 /* The older ones: those of [first, count) wait. Processes that are forked while the file is open share it, as those of --inject do:
  * they run one after the other, and neither they nor their parent read what waited before. */
@@ -42,10 +41,12 @@ static struct block *add_block(void)
 {
     if (count == most)
         return NULL;
-    if (!blocks[count] && !(blocks[count] = malloc(sizeof *blocks[count])))
+    struct block *block = blocks[count] = malloc(sizeof *block);
+    if (!block)
         die("no memory for what memories wait for:");
-    blocks[count]->used = 0;
-    return blocks[count++];
+    block->used = 0;
+    count++;
+    return block;
 }
 
 static struct waiting *add(uint64_t bytes)
@@ -98,18 +99,18 @@ void waiting_views(const struct waiting *one, struct view *to, struct view *from
 
 /* ---- the file */
 
-/* Frees the blocks in memory from one on, which are not in use. */
-static void blocks_free(size_t from)
+/* Frees the block that was taken last, if it is in memory. */
+static void free_taken(void)
 {
-    for (size_t i = from; i < FIRST_MOST && blocks[i]; i++)
-        blocks[i] = array_freed(blocks[i]);
+    if (first > 0)
+        blocks[first - 1] = array_freed(blocks[first - 1]);
 }
 
-static void have_fewer(void)
+/* None waits in memory. */
+static void begin_again(void)
 {
+    free_taken();
     first = count = 0;
-    most = LATER_MOST;
-    blocks_free(LATER_MOST);
 }
 
 /* Whether there is a file now. */
@@ -129,8 +130,10 @@ bool waiting_file(void)
         if (place + sizeof *blocks[first] > waiting_file_bytes || !file_open()
             || !file_write(file.fd, blocks[first], sizeof *blocks[first], place))
             return false;
+        free_taken();
     }
-    have_fewer();
+    begin_again();
+    most = LATER_MOST;
     return true;
 }
 
@@ -138,11 +141,13 @@ bool waiting_file(void)
 
 void waiting_clear(void)
 {
+    for (; first < count; first++)
+        free_taken();
+    begin_again();
     if (file.is_open)
         close(file.fd);
     file.is_open = file.is_read = false;
     file.first = file.count = 0;
-    first = count = 0;
     taken = 0;
 }
 
@@ -160,10 +165,12 @@ static const struct block *oldest(void)
 const struct waiting *waiting_take(void)
 {
     const struct block *block = oldest();
+    if (taken == 0)
+        free_taken();
     if (!block) {
         if (count + file.count > 0) {
             waiting_clear();
-            have_fewer();
+            most = LATER_MOST;
         }
         return NULL;
     }
@@ -184,6 +191,5 @@ const struct waiting *waiting_take(void)
 void waiting_reset(void)
 {
     waiting_clear();
-    blocks_free(0);
     most = FIRST_MOST;
 }

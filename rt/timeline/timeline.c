@@ -729,14 +729,13 @@ static void sent_write(const struct pe *destination, struct ring_tracks *ring, c
                                             receive ? 3 : 2, 1, false, values, &sent->flow}, end_ps);
 }
 
-static void message_received(const struct command *receive, const struct command *send)
+static void message_received(const struct command *receive, const struct sender *sender)
 {
     if (pe_tracks(receive->pe)->hidden)
         return;
-    struct ring_tracks *ring = ring_of(pe_number(receive->pe), pe_number(send->pe));
-    struct cause cause = command_cause(send);
+    struct ring_tracks *ring = ring_of(pe_number(receive->pe), pe_number(sender->pe));
     size_t i = 0;
-    while (ring->sent.at[i].send.kernel != cause.kernel || ring->sent.at[i].send.number != cause.number)
+    while (ring->sent.at[i].send.kernel != sender->cause.kernel || ring->sent.at[i].send.number != sender->cause.number)
         i++;
     timeline.received.receive = receive;
     timeline.received.flow = ring->sent.at[i].flow;

@@ -185,9 +185,9 @@ static void service_ends(const struct token *token)
 }
 
 /* The credit of a message goes back in the control message that the receiver sends next. */
-static void message_received(const struct command *receive, const struct command *send)
+static void message_received(const struct command *receive, const struct sender *sender)
 {
-    waves.credit_signal = pe_waves(send->pe)->hidden ? 0 : credits_of(send->pe, pe_number(receive->pe));
+    waves.credit_signal = pe_waves(sender->pe)->hidden ? 0 : credits_of(sender->pe, pe_number(receive->pe));
 }
 
 static void control_sent(const struct message *message, uint64_t leave_ps, uint64_t delivered_ps)

@@ -195,5 +195,8 @@ int main(void)
     took = added;
     expect(take() && file_bytes() < 0 && fill() > 50000, "all begins again");
     waiting_reset();
+    took = added;
+    expect(fill() > 50000 && waiting_file() && fill() < FULL && take_all(), "fewer wait in memory once some are in the file");
+    waiting_reset();
     return tests_end();
 }
