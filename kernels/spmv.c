@@ -18,8 +18,8 @@
 #include <kb/measure.h>
 
 /* Pieces of slices in the TCM; the part of the TCM that is for the rows of a window, 1 / WINDOW_PART; the bytes of each row: its
- * sum, the sum in its place, that place, and y. */
-enum { BUFFERS = 3, WINDOW_PART = 16, WINDOW_ROW_BYTES = 16 };
+ * sum, the sum in its place, that place, and y; how many slices of a PE are enough, whose lengths lie in its TCM. */
+enum { BUFFERS = 3, WINDOW_PART = 16, WINDOW_ROW_BYTES = 16, SLICES = 1 << 13 };
 
 struct spmv_args {
     kb_tensor values, columns;                          /* a row for each PE: its slices, one after the other */
@@ -396,13 +396,13 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     uint64_t left = (room - (a.n + 1) * size - room / WINDOW_PART) / 4 * 3, lanes = lanes_of_sums();
     uint64_t fit = kb_max(left / (BUFFERS * (size + 4) + size + 4) / a.longest, 1);
     uint64_t chosen = kb_clamp(kb_ceil_div(rows / 4, lanes) * lanes, 1, kb_min(fit, rows));
-    a.slice = kb_int(slice) ? kb_min(kb_int(slice), kb_min(fit, rows)) : chosen;
+    a.slice = kb_int(slice) ? kb_min(kb_max(kb_int(slice), kb_ceil_div(rows, SLICES)), kb_min(fit, rows)) : chosen;
     a.window = window_of(&a);
     while (piece_room(&a, size) < kb_min(a.slice, rows) && a.slice > 1) {
         a.slice = kb_ceil_div(a.slice, 2);
         a.window = window_of(&a);
     }
-    param_used("slice", kb_int(slice), a.slice, "the rows of a PE or what fits into the TCM");
+    param_used("slice", kb_int(slice), a.slice, "the rows of a PE, 8192 slices of it, or what fits into the TCM");
     if (piece_room(&a, size) == 0)
         kb_refuse("a TCM, in which kernels have %llu bytes, does not hold x of %llu bytes, and the lengths and sums of a PE's "
                   "%llu rows: make n or m smaller", (unsigned long long)room, (unsigned long long)((a.n + 1) * size),

@@ -88,6 +88,8 @@ def main():
     made = json.loads(run(program, *words, "--json", "-").stdout)
     ok(f"\nnote         {note}\n" in ended.stdout and made["notes"] == [note],
        "the summary and the result have the same note", ended.stdout, made.get("notes"))
+    made = json.loads(run(program, "run", "spmv", "m=80000", "n=5", "slice=1", "--data", "off", "--json", "-").stdout)
+    ok(used(made, "slice", 1) == 2, "of 10,000 rows of a PE spmv makes 8,192 slices at most", made.get("notes"))
     plain = run(program, "run", "gemm", "m=512", "k=64", "n=64")
     ok("\nnote " not in plain.stdout, "a bench that uses its parameters as they are given has no note", plain.stdout)
 

@@ -16,10 +16,13 @@ LARGE = ("attention queries=32768", "all_reduce size=67108864", "softmax rows=41
          "moe tokens=16384", "layer tokens=4096", "rotary tokens=4194304", "spmv m=67108864", "top_k rows=4194304",
          "gather tokens=16000000", "gather tokens=4000000 dim=1 vocab=64", "gather tokens=1000000 dim=64 vocab=100000",
          "transpose m=999 n=777777", "transpose m=128 n=1000000", "transpose m=384 n=400000", "transpose group=128",
-         "all_to_all size=67108864", "batched_gemm batch=300000 m=16 k=16 n=16", "rotary tokens=1000000 heads=2 points=1 block_rows=1",
+         "all_to_all size=67108864", "batched_gemm batch=300000 m=16 k=16 n=16",
+         "rotary tokens=1000000 heads=2 points=1 block_rows=1",
          "top_k rows=1000 cols=5000 k=256", "layer chunk=4 dtype=f32", "moe tokens=16384 d=256 ffn=4096 experts=1",
          "layernorm rows=150000 block_cols=78", "gemm m=1 k=1 n=3000000 bias=true", "top_k rows=50000000 cols=597",
-         "conv2d batch=6756 h=96 c=1 filters=98", "elementwise rows=922654 cols=19963", "layer tokens=2326 chunk=4")
+         "conv2d batch=6756 h=96 c=1 filters=98", "elementwise rows=922654 cols=19963", "layer tokens=2326 chunk=4",
+         "transpose m=892 n=154975", "layer tokens=1556 scale=4 chunk=35", "spmv m=362904 n=55 dtype=bf16 slice=2",
+         "spmv m=67108864 n=5 slice=1", "broadcast size=100000 dtype=i32 chunk=107 algorithm=chain")
 ROWS_OF_STREAMS = (64, 4096, 32768)        # one tile; two that are long enough to fill every pool
 
 
