@@ -1,9 +1,4 @@
-/* compact.c: many pieces become few.
- *
- *     pieces of one source, of one length or a few times it    a list of places in the source
- *     a patch that results cover                               a result
- *     results side by side, if there are very many             one of them
- */
+/* compact.c: many pieces of one source, of one length or a few times it, become a list of places in the source. */
 #include "compact.h"
 
 #include "kb/arith.h"

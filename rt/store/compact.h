@@ -1,4 +1,4 @@
-/* compact.h: many pieces become few; and the lists that some become. */
+/* compact.h: many pieces become few lists. */
 #ifndef KB_COMPACT_H
 #define KB_COMPACT_H
 
@@ -8,8 +8,7 @@
 #include "piece.h"
 
 /* Makes fewer pieces of many. Those of one length, or a few times it, that lie directly one behind the other and are from one
- * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. Patches of results become
- * results. If joins_results, all results that lie side by side become one, whichever call has made them. */
+ * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. */
 void pieces_compact(struct interval_map *map);
 
 /* ---- lists */

@@ -210,11 +210,10 @@ static void put(const struct view *to, const struct strided *from)
 
 /* ---- what waits */
 
-/* What memories hold takes this much at most, where nobody looks: what would take more waits. */
 uint64_t contents_most_bytes = 4 << 20;
 
-/* The number of pieces above which they become fewer; and of results above which those of different calls are like one. */
-enum { MANY_PIECES = 1 << 15, MOST_RESULTS = 3 << 15 };
+/* The number of pieces above which they become fewer. */
+enum { MANY_PIECES = 1 << 15 };
 static uint64_t most_pieces = MANY_PIECES;
 
 static void compact(void)
@@ -260,7 +259,7 @@ static void apply(const struct waiting *one)
         compact();
 }
 
-/* While what memories hold takes at most so many bytes. */
+/* Does what waits, while what memories hold takes at most so many bytes. */
 static void apply_while(uint64_t bytes)
 {
     for (const struct waiting *one; pieces_bytes() <= bytes && (one = waiting_take());)

@@ -28,7 +28,7 @@ void contents_copy(const struct view *to, const struct view *from);
 void contents_compute(const struct view *view, const struct maker *maker, uint64_t operation);
 
 /* Whether a range has a pending byte; if so, sets which operation's result the first one is, wherever it was copied since.
- * Where very many results are pending, it may be another operation, of the same call or with results side by side with those of it. */
+ * Where very many results are pending, it may be another operation, of the same call or with results between those of it. */
 bool contents_first_pending(uint32_t memory, uint64_t offset, uint64_t bytes, struct pending *first);
 
 /* Whether a range has a pending byte. */

@@ -169,8 +169,8 @@ bool patch_join(struct patch *patch, const struct patch *other, bool before);
  * then. */
 struct patch *patch_split(struct patch *patch, uint64_t *at);
 
-/* Whether all that a patch holds is a result or, if `several` or where there are very many results, some results, perhaps of
- * several makers: sets the maker and the operation of the one that was laid first. */
+/* Whether all that a patch holds is a result, or some results where there are very many, perhaps of several makers: sets the
+ * maker and the operation of the one that was laid first. */
 bool patch_is_result(const struct patch *patch, struct pending *result);
 
 /* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. It copies from [first, first +
