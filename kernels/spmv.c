@@ -18,8 +18,8 @@
 #include <kb/measure.h>
 
 /* Pieces of slices in the TCM; the part of the TCM that is for the rows of a window, 1 / WINDOW_PART; the bytes of each row: its
- * sum, the sum in its place, that place, and y; how many slices of a PE are enough, whose lengths lie in its TCM. */
-enum { BUFFERS = 3, WINDOW_PART = 16, WINDOW_ROW_BYTES = 16, SLICES = 1 << 13 };
+ * sum, the sum in its place, that place, and y; how many slices of a PE, whose lengths lie in its TCM, somebody may ask for. */
+enum { BUFFERS = 3, WINDOW_PART = 16, WINDOW_ROW_BYTES = 16, SLICES_MOST = 1 << 13 };
 
 struct spmv_args {
     kb_tensor values, columns;                          /* a row for each PE: its slices, one after the other */
@@ -109,7 +109,7 @@ static void compute_slice(struct spmv_pe *pe, const struct slice *s)
     if (s->length == 0) {
         struct tl_shard zero = tl_part(tl, pe->x, 0, pe->x.shape[0] - 1, 1);
         then(pe, tl_copy_async(tl, sums, zero));
-        buffer->computed = pe->last;                    /* none is in it, but so no more of these are under way */
+        buffer->computed = pe->last;                    /* it is waited for like others: few are under way */
         return;
     }
     struct tl_shard found = as_slice(tl, pe->found, s), products = as_slice(tl, pe->products, s);
@@ -396,7 +396,7 @@ KB_BENCH(spmv, "y = A x for a sparse matrix in slices (SELL), rows over all PEs"
     uint64_t left = (room - (a.n + 1) * size - room / WINDOW_PART) / 4 * 3, lanes = lanes_of_sums();
     uint64_t fit = kb_max(left / (BUFFERS * (size + 4) + size + 4) / a.longest, 1);
     uint64_t chosen = kb_clamp(kb_ceil_div(rows / 4, lanes) * lanes, 1, kb_min(fit, rows));
-    a.slice = kb_int(slice) ? kb_min(kb_max(kb_int(slice), kb_ceil_div(rows, SLICES)), kb_min(fit, rows)) : chosen;
+    a.slice = kb_int(slice) ? kb_min(kb_max(kb_int(slice), kb_ceil_div(rows, SLICES_MOST)), kb_min(fit, rows)) : chosen;
     a.window = window_of(&a);
     while (piece_room(&a, size) < kb_min(a.slice, rows) && a.slice > 1) {
         a.slice = kb_ceil_div(a.slice, 2);

@@ -162,7 +162,7 @@ struct expected {
 static struct expected expected(const struct top_k_args *arg, uint64_t rows, uint64_t cols)
 {
     uint64_t held = kb_has_data() ? rows * arg->k : 0;
-    double *x = kb_array(double, cols), *values = kb_array(double, held), *columns = kb_array(double, held);
+    double *x = kb_array(double, held ? cols : 0), *values = kb_array(double, held), *columns = kb_array(double, held);
     for (uint64_t row = 0; row * arg->k < held; row++) {
         kb_peek_many(arg->x, row * cols, cols, x);
         insert_largest(x, cols, arg->k, values + row * arg->k, columns + row * arg->k);

@@ -143,7 +143,8 @@ static inline struct cause command_cause(const struct command *command)
     return (struct cause){command->ask.serial, command->number};
 }
 
-/* What is known of the command that sent a message, which may be gone: of it, and of what it asks for. */
+/* What is known of the command that sent a message and may be gone: fields of it, and of what it asked for. Its record is held for
+ * each receiver. */
 struct sender {
     struct pe *pe;
     struct cause cause;

@@ -147,10 +147,12 @@ struct op_ref *oplog_add(const struct op *op)
 
 static void message_received(const struct command *receive, const struct sender *sender)
 {
-    if (!receive->ask.record)
+    if (!receive->ask.record) {                         /* it is of a command stream */
+        op_ref_drop(sender->record);
         return;
+    }
     struct oplog_entry *entry = receive->ask.record->entry;
-    entry->send = sender->record;                         /* a hold of its receivers */
+    entry->send = sender->record;                         /* with the hold that it had for this receiver */
     append(entry);
 }
 

@@ -1,4 +1,9 @@
-/* compact.c: many pieces of one source, of one length or a few times it, become a list of places in the source. */
+/* compact.c: many pieces become few.
+ *
+ *     pieces of one source, of one length or a few times it    a list of places in the source
+ *     a patch that results cover, if wanted                    a result
+ *     results side by side, if wanted                          one of them
+ */
 #include "compact.h"
 
 #include "kb/arith.h"
@@ -151,14 +156,38 @@ void lists_reset(void)
 
 /* ---- fewer pieces */
 
-void pieces_compact(struct interval_map *map)
+/* Makes a piece a result, if it is of a patch of results, and the results that follow it directly part of it. Returns where it ends
+ * then. */
+static uint64_t make_result(struct interval_map *map, const struct piece *piece)
+{
+    struct piece made = *piece;
+    struct pending result;
+    if (piece_kind(piece) == PIECE_patched && patch_is_result(piece->source.patch, true, &result)) {
+        made.interval.tag = piece_tag(PIECE_result, 0);
+        made.offset = result.operation;
+        made.source.maker = result.maker;
+    }
+    while (piece_kind(&made) == PIECE_result) {
+        const struct interval *next = interval_find(map, made.interval.end);
+        if (!next || next->begin > made.interval.end || tag_kind(next->tag) != PIECE_result)
+            break;
+        made.interval.end = next->end;
+    }
+    if (made.interval.tag != piece->interval.tag || made.interval.end > piece->interval.end)
+        interval_set(map, &made.interval);
+    return made.interval.end;
+}
+
+void pieces_compact(struct interval_map *map, bool joins_results)
 {
     uint64_t at = 0;
     for (const struct piece *piece; (piece = (const struct piece *)interval_find(map, at));) {
         struct parts all = parts_from(map, piece);
         uint64_t begin = piece->interval.begin;
         at = kb_max(begin + all.count * all.bytes, piece->interval.end);
-        if (all.pieces >= LIST_LEAST && at > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
+        if (all.count == 0 && joins_results)
+            at = make_result(map, piece);
+        else if (all.pieces >= LIST_LEAST && at > piece->interval.end && (all.highest - all.lowest) / kb_max(all.unit, 1) <= UINT32_MAX)
             make_list(map, begin, &all);
     }
 }

@@ -1,4 +1,4 @@
-/* compact.h: many pieces become few lists. */
+/* compact.h: many pieces become few; and the lists that some become. */
 #ifndef KB_COMPACT_H
 #define KB_COMPACT_H
 
@@ -8,8 +8,9 @@
 #include "piece.h"
 
 /* Makes fewer pieces of many. Those of one length, or a few times it, that lie directly one behind the other and are from one
- * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. */
-void pieces_compact(struct interval_map *map);
+ * source, wherever in it each one is, become lists: rows of a table. A few are left as they are. If
+ * joins_results, patches of results become results, and all results that lie side by side one, whichever call has made them. */
+void pieces_compact(struct interval_map *map, bool joins_results);
 
 /* ---- lists */
 

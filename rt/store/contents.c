@@ -10,7 +10,6 @@
 #include "allocator.h"
 #include "common/array.h"
 #include "common/fail.h"
-#include "common/pool.h"
 #include "compact.h"
 #include "kb/arith.h"
 #include "piece.h"
@@ -177,7 +176,7 @@ static void put_patch(const struct view *to, const struct strided *from)
         begin += at;
         end = begin + patch_bytes(patch);
     }
-    if (patch_is_result(patch, &result)) {
+    if (patch_is_result(patch, false, &result)) {
         set_result(map, begin, end - begin, result.maker, result.operation);
     } else {
         const struct piece *before = begin ? whole_patch_at(map, begin - 1) : NULL, *behind = whole_patch_at(map, end);
@@ -212,15 +211,17 @@ static void put(const struct view *to, const struct strided *from)
 
 uint64_t contents_most_bytes = 4 << 20;
 
-/* The number of pieces above which they become fewer. */
-enum { MANY_PIECES = 1 << 15 };
-static uint64_t most_pieces = MANY_PIECES;
+/* The bytes of pieces above which they become fewer, and of so many that results of different calls are like one: there is no file,
+ * or somebody looks. */
+enum { MANY_BYTES = 2 << 20, MOST_BYTES = 8 << 20 };
+static uint64_t many_bytes = MANY_BYTES;
 
 static void compact(void)
 {
-    for (uint32_t i = 0; i < store_count(); i++)
-        pieces_compact(&memories[i]);
-    most_pieces = kb_max(2 * pieces_held(), MANY_PIECES);
+    bool joins_results = pieces_bytes() > MOST_BYTES;
+    for (uint32_t i = 0; memories && i < store_count(); i++)
+        pieces_compact(&memories[i], joins_results);
+    many_bytes = kb_max(2 * pieces_bytes(), MANY_BYTES);
 }
 
 static void apply_strided(const struct waiting *one)
@@ -255,7 +256,7 @@ static void apply(const struct waiting *one)
         struct interval_map *to = map_of(one->to_memory, one->to);
         interval_copy(to, one->to, map_of(one->from_memory, one->from), one->from, one->bytes);
     }
-    if (memories && pieces_held() > most_pieces)
+    if (pieces_bytes() > many_bytes)
         compact();
 }
 
@@ -275,6 +276,10 @@ static void apply_all(void)
 static void make_space(void)
 {
     apply_while(contents_most_bytes);
+    if (pieces_bytes() > contents_most_bytes) {
+        compact();
+        apply_while(contents_most_bytes);
+    }
     if (!waiting_file())
         apply_all();
 }
@@ -364,6 +369,6 @@ void contents_reset(void)
     memories = NULL;
     array_free(&messages);
     waiting_reset();
-    most_pieces = MANY_PIECES;
+    many_bytes = MANY_BYTES;
     pieces_reset();
 }

@@ -14,7 +14,7 @@
 #include "piece.h"
 #include "view.h"
 
-/* Bytes that pieces and what they name may take before further copies and results wait until somebody looks. */
+/* Bytes that pieces, patches and their copies may take before further copies and results wait until somebody looks. */
 extern uint64_t contents_most_bytes;
 
 /* Puts the values of a fill into all copies of its tensor. What the fill is given is copied. */

@@ -53,11 +53,6 @@ enum { MANY_RESULTS = 1 << 14 };
 
 static uint64_t results, held, taken;                   /* held: pieces; taken: bytes of copies and patches */
 
-uint64_t pieces_held(void)
-{
-    return held;
-}
-
 uint64_t pieces_bytes(void)
 {
     return held * sizeof(struct piece) + taken;
@@ -189,7 +184,8 @@ const struct maker *copy_maker(const struct patch_copy *copy)
     return tag_kind(copy->tag) == PIECE_result ? copy->source.maker : NULL;
 }
 
-void copy_views(const struct patch_copy *copy, struct view *to, struct view *from)
+/* Sets both views, with offsets of 0. */
+static void copy_views(const struct patch_copy *copy, struct view *to, struct view *from)
 {
     *to = *from = (struct view){.dtype = copy->dtype, .rank = copy->rank, .shape = {1, 1, 1, 1}};
     for (uint32_t i = 0; i < copy->rank; i++) {
@@ -723,16 +719,17 @@ bool patch_join(struct patch *patch, const struct patch *other, bool before)
     return true;
 }
 
-__attribute__((cold)) bool patch_is_result(const struct patch *patch, struct pending *result)
+__attribute__((cold)) bool patch_is_result(const struct patch *patch, bool several, struct pending *result)
 {
     enum { FEW = 4 };
     size_t count = patch->copies.count;
-    if (patch->copied != patch->bytes || count > (results > MANY_RESULTS ? FEW : 1))
+    if (patch->copied != patch->bytes || count > (several || results > MANY_RESULTS ? FEW : 1))
         return false;
     struct view view[FEW];
     for (size_t i = 0; i < count; i++) {
         view[i] = laid_view(&patch->copies.at[i]);
-        if (!copy_maker(patch->copies.at[i].copy))
+        const struct maker *maker = copy_maker(patch->copies.at[i].copy);
+        if (!maker || (!several && maker != copy_maker(patch->copies.at[0].copy)))
             return false;
         for (size_t j = 0; j < i; j++)
             if (view_overlap(&view[i], &view[j]))

@@ -118,8 +118,7 @@ bool pieces_known_zero(const struct interval_map *map, uint64_t offset, uint64_t
 /* Whether a byte of a range is pending, and if so what is known of the first one. */
 bool pieces_pending(const struct interval_map *map, uint64_t offset, uint64_t bytes, struct pending *first);
 
-/* How many pieces there are, in all maps; how many bytes they take, with the copies and patches below. */
-uint64_t pieces_held(void);
+/* The bytes of all pieces, patches and their copies. */
 uint64_t pieces_bytes(void);
 
 /* Adds or removes a holder of the source of a piece with a tag. */
@@ -139,9 +138,6 @@ void copy_drop(struct patch_copy *copy);
 
 /* NULL: it is not a result. */
 const struct maker *copy_maker(const struct patch_copy *copy);
-
-/* Sets both views, with offsets of 0. */
-void copy_views(const struct patch_copy *copy, struct view *to, struct view *from);
 
 /* ---- patches: strided elements laid over the bytes of a range
  *
@@ -169,9 +165,9 @@ bool patch_join(struct patch *patch, const struct patch *other, bool before);
  * then. */
 struct patch *patch_split(struct patch *patch, uint64_t *at);
 
-/* Whether all that a patch holds is a result, or some results where there are very many, perhaps of several makers: sets the
- * maker and the operation of the one that was laid first. */
-bool patch_is_result(const struct patch *patch, struct pending *result);
+/* Whether all that a patch holds is a result, or some results: of one maker, where there are very many, or if `several` of any.
+ * Sets the maker and the operation of the one that was laid first. */
+bool patch_is_result(const struct patch *patch, bool several, struct pending *result);
 
 /* Lays a copy that was not laid before over a patch. `to` is its target, relative to the patch. It copies from [first, first +
  * bytes) of the map `source`; of a result, `first` is the operation. */

@@ -5,6 +5,7 @@
 #include "waiting.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/unnamed.h"
@@ -127,6 +128,7 @@ bool waiting_file(void)
 {
     for (; first < count; first++, file.count++) {
         uint64_t place = file.count * sizeof *blocks[first];
+        memset(blocks[first]->bytes + blocks[first]->used, 0, sizeof blocks[first]->bytes - blocks[first]->used);
         if (place + sizeof *blocks[first] > waiting_file_bytes || !file_open()
             || !file_write(file.fd, blocks[first], sizeof *blocks[first], place))
             return false;

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/unnamed.h"
 #include "kb/arith.h"
 #include "machine/emitted.h"
 #include "store/contents.h"
 #include "store/piece.h"
 #include "store/places.h"
 #include "store/store.h"
-#include "store/waiting.h"
 #include "open_file.h"
 #include "tap.h"
 
@@ -274,6 +274,12 @@ static void interval(void)
     contents_begin_interval();
 }
 
+/* How many pieces there are, if none is a patch. */
+static uint64_t pieces_held(void)
+{
+    return pieces_bytes() / sizeof(struct piece);
+}
+
 static bool many;                                       /* so many results are pending that memory may name another one */
 
 static bool look(uint32_t memory, uint64_t at, uint64_t n)
@@ -411,7 +417,6 @@ static void unread(uint64_t most_bytes, const char *name)
 static void most_bytes(void)
 {
     enum { ROWS = 400000, ROW = 16, SPREAD = 1 << 20 };
-    const uint64_t usual = waiting_file_bytes;
     uint64_t held = 0;
     store_reset();
     contents_fill(&(struct fill){.tensor = table_new(ROW * SPREAD), .kind = KB_UNIFORM, .x = 0, .y = 100});
@@ -424,13 +429,13 @@ static void most_bytes(void)
            (unsigned)held);
     contents_known_zero(1, 0, 1);
     expect(pieces_held() >= ROWS && file_bytes() < 0, "there are %u once somebody looks", (unsigned)pieces_held());
-    waiting_file_bytes = 0;
+    unnamed_allowed = false;
     for (uint64_t row = 0; row < ROWS / 2; row++) {
         struct view to = view_bytes(2, 2 * row * ROW, ROW), from = view_bytes(1, 2 * row * ROW, ROW);
         contents_copy(&to, &from);
     }
     expect(pieces_held() > ROWS * 5 / 4 && file_bytes() < 0, "all are pieces if there is no file: %u", (unsigned)pieces_held());
-    waiting_file_bytes = usual;
+    unnamed_allowed = true;
     contents_reset();
     expect(pieces_bytes() == 0, "none is left");
 }
@@ -687,33 +692,89 @@ static uint32_t named_of(uint32_t calls)
     return named;
 }
 
+/* Two calls in turn make very many results, which become one where no file has them. In each thousand rows one is known, and nothing has written another
+ * one. */
+static void most_results(void)
+{
+    enum { RESULTS = 300000, ROW = 8, EACH = 1000, KNOWN = 700, GAP = 500 };
+    static uint8_t table[ROW] = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct pending first;
+    bool right = true;
+    store_reset();
+    contents_fill(&(struct fill){.tensor = table_new(ROW), .kind = KB_GIVEN, .given = table});
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        struct view to = view_bytes(1, ROW * i, ROW), known = view_bytes(0, 0, ROW);
+        if (i % EACH == KNOWN)
+            contents_copy(&to, &known);
+        else if (i % EACH != GAP)
+            contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", i % 2 * MAKER_CHAINS}}, i);
+    }
+    for (uint32_t i = 0; i < RESULTS; i++)
+        right &= contents_first_pending(1, ROW * i, ROW, &first) == (i % EACH != KNOWN && i % EACH != GAP);
+    expect(right, "of %u rows, the results of two calls in turn are pending, and no other", (unsigned)RESULTS);
+    expect(pieces_held() < RESULTS / 2, "they are %u pieces", (unsigned)pieces_held());
+    contents_reset();
+}
+
+/* Two calls make the elements of a row in turn. Of every fourth row one call makes every other element, and the others are known.
+ * Such rows are patches. There are very many copies of them. */
+static void copied_patches(void)
+{
+    enum { ROWS = 5000, ELEMENTS = 16, ROW = 2 * ELEMENTS, COPIES = 30, SOME = 4 };
+    struct view half = {.memory = 1, .dtype = DTYPE_u8, .rank = 1, .shape = {ELEMENTS, 1, 1, 1}, .stride = {2}};
+    bool right = true;
+    store_reset();
+    contents_fill(&(struct fill){.tensor = table_new(1), .kind = KB_GIVEN, .given = "x"});
+    for (uint32_t row = 0; row < ROWS; row++) {
+        half.offset = row * ROW;
+        contents_compute(&half, &maker_of[1], 2 * row);
+        half.offset++;
+        if (row % SOME)
+            contents_compute(&half, &maker_of[2], 2 * row + 1);
+        contents_known_zero(0, 0, 1);                   /* what waits is done */
+    }
+    for (uint32_t i = 0; i < COPIES; i++) {
+        struct view to = view_bytes(2, i * ROWS * ROW, ROWS * ROW), from = view_bytes(1, 0, ROWS * ROW);
+        contents_copy(&to, &from);
+        contents_known_zero(0, 0, 1);
+    }
+    uint64_t held = pieces_held();
+    for (uint32_t row = 0; row < COPIES * ROWS; row++)
+        right &= contents_pending(2, row * ROW, 1) && contents_pending(2, row * ROW + 1, 1) == (row % SOME > 0);
+    expect(right, "of copies of rows that two calls or one have made, what they have made is pending");
+    expect(held < COPIES * ROWS * 9 / 10, "%d copies of %d rows are %u pieces", (int)COPIES, (int)ROWS, (unsigned)held);
+    contents_reset();
+}
+
 /* Results that are tiles of matrices one behind the other, each of rows whose columns are split: by one call, or by a call
  * for the even ones and another for the odd ones. */
-static void tiles(uint32_t calls)
+static void tiles(uint32_t calls, uint32_t strips, bool joined)
 {
-    enum { COLS = 64, ROWS = 8, TILES = 4, STRIPS = 30000, STRIP = ROWS * COLS };
+    enum { COLS = 64, ROWS = 8, TILES = 4, STRIP = ROWS * COLS };
     struct view to = {.memory = 1, .dtype = DTYPE_u8, .rank = 2, .shape = {ROWS, COLS / TILES, 1, 1}, .stride = {COLS, 1}};
     struct pending first;
     bool good = true;
     store_reset();
-    for (uint32_t strip = 0; strip < STRIPS; strip++)
+    for (uint32_t strip = 0; strip < strips; strip++)
         for (uint32_t tile = 0; tile < TILES; tile++) {
             to.offset = strip * STRIP + tile * to.shape[1];
             contents_compute(&to, &(struct maker){"kernel", {"exp", "a.c", tile % calls}}, strip * TILES + tile);
         }
-    for (uint32_t i = 0; i < STRIPS; i++)
+    for (uint32_t i = 0; i < strips; i++)
         good &= contents_first_pending(1, i * STRIP + i % STRIP, 1, &first) && first.at == i * STRIP + i % STRIP
-                && first.maker->call.line < calls;
-    expect(good && !contents_pending(1, (uint64_t)STRIPS * STRIP, 1) && !contents_pending(1, (uint64_t)STRIPS * STRIP * 2, 1),
-           "very many tiles of %u calls are pending, and nothing else is", (unsigned)calls);
+                && (joined ? first.maker->call.line < calls : first.maker->call.line == i % COLS / (COLS / TILES) % calls);
+    expect(good && !contents_pending(1, (uint64_t)strips * STRIP, 1) && !contents_pending(1, (uint64_t)strips * STRIP * 2, 1),
+           "%u tiles of %u calls are pending%s, and nothing else is", (unsigned)(strips * TILES), (unsigned)calls,
+           joined ? "" : ", by their call");
     uint32_t named = 0;
     uint64_t last = UINT64_MAX;
-    for (uint32_t strip = 0; strip < STRIPS; strip++) {
+    for (uint32_t strip = 0; strip < strips; strip++) {
         contents_first_pending(1, strip * STRIP, 1, &first);
         named += first.operation != last;
         last = first.operation;
     }
-    expect(named < STRIPS / 2, "their operations are not all kept: those of %u strips of %u", (unsigned)named, STRIPS);
+    expect(!joined || named < strips * 3 / 4, "their operations are not all kept: those of %u strips of %u", (unsigned)named,
+           (unsigned)strips);
 }
 
 /* Two results that have as many bytes as their range, some of them both. */
@@ -744,11 +805,16 @@ static void results_around(void)
 
 static void many_results(void)
 {
+    unnamed_allowed = false;                            /* nothing waits in a file: pieces are as few as they can be */
+    most_results();
+    copied_patches();
+    unnamed_allowed = true;
     uint32_t one = named_of(1), two = named_of(2);
     expect(one > 10000 && one < 50000, "of very many results of one call, %u of 100000 operations are kept", (unsigned)one);
     expect(two == 100000, "results of two calls in turn are apart: %u are kept", (unsigned)two);
-    tiles(1);
-    tiles(2);
+    tiles(1, 30000, true);
+    tiles(2, 8000, false);
+    tiles(2, 30000, true);
     results_that_meet();
     results_around();
     store_reset();
