@@ -272,13 +272,15 @@ static void apply_all(void)
     apply_while(UINT64_MAX);
 }
 
-/* Makes space in memory for another one that waits. */
+/* Makes space in memory for another one that waits. Once some wait in the file, so do all further ones. */
 static void make_space(void)
 {
-    apply_while(contents_most_bytes);
-    if (pieces_bytes() > contents_most_bytes) {
-        compact();
+    if (!waiting_in_file()) {
         apply_while(contents_most_bytes);
+        if (pieces_bytes() > contents_most_bytes) {
+            compact();
+            apply_while(contents_most_bytes);
+        }
     }
     if (!waiting_file())
         apply_all();

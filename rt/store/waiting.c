@@ -124,6 +124,11 @@ static bool file_open(void)
     return file.is_open;
 }
 
+bool waiting_in_file(void)
+{
+    return file.first < file.count;
+}
+
 bool waiting_file(void)
 {
     for (; first < count; first++, file.count++) {
@@ -156,7 +161,7 @@ void waiting_clear(void)
 /* The block that has waited longest, or NULL. */
 static const struct block *oldest(void)
 {
-    if (file.first == file.count)
+    if (!waiting_in_file())
         return first < count ? blocks[first] : NULL;
     if (!file.is_read && !file_read(file.fd, &file.oldest, sizeof file.oldest, file.first * sizeof file.oldest))
         die("cannot read what memories wait for from a temporary file:");
@@ -181,7 +186,7 @@ const struct waiting *waiting_take(void)
     if (taken < block->used)
         return one;
     taken = 0;
-    if (file.first < file.count) {
+    if (waiting_in_file()) {
         file.is_read = false;
         file.first++;
     } else {

@@ -31,6 +31,9 @@ void waiting_views(const struct waiting *one, struct view *to, struct view *from
  * file. */
 const struct waiting *waiting_take(void);
 
+/* Whether some wait in the file. */
+bool waiting_in_file(void);
+
 /* Moves those that wait in memory to the file. Returns false if some stay: the file has its most bytes, or cannot be made or
  * written. */
 bool waiting_file(void);
