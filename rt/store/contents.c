@@ -282,7 +282,7 @@ static void make_space(void)
             apply_while(contents_most_bytes);
         }
     }
-    if (!waiting_file())
+    if (!waiting_to_file())
         apply_all();
 }
 

@@ -129,7 +129,7 @@ bool waiting_in_file(void)
     return file.first < file.count;
 }
 
-bool waiting_file(void)
+bool waiting_to_file(void)
 {
     for (; first < count; first++, file.count++) {
         uint64_t place = file.count * sizeof *blocks[first];

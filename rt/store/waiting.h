@@ -36,7 +36,7 @@ bool waiting_in_file(void);
 
 /* Moves those that wait in memory to the file. Returns false if some stay: the file has its most bytes, or cannot be made or
  * written. */
-bool waiting_file(void);
+bool waiting_to_file(void);
 
 /* Forgets them all. */
 void waiting_clear(void);

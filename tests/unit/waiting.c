@@ -87,7 +87,7 @@ static bool take_all(void)
 static void add_many(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        if (!add() && (!waiting_file() || !add()))
+        if (!add() && (!waiting_to_file() || !add()))
             return;
 }
 
@@ -109,7 +109,7 @@ static void random_steps(void)
             for (uint64_t i = 0; i < count && good; i++)
                 good = take();
         else if (kind < 97)
-            good = waiting_file();
+            good = waiting_to_file();
         else if (kind < 99)
             good = take_all();
         else
@@ -133,7 +133,7 @@ static uint64_t fill(void)
 static void no_file(const char *why)
 {
     fill();
-    bool stay = !waiting_file();
+    bool stay = !waiting_to_file();
     expect(stay && !add() && take_all() && file_bytes() < 0, "those in memory stay there, in their order, %s", why);
 }
 
@@ -141,7 +141,7 @@ static void no_file(const char *why)
 static void full_file(const char *why)
 {
     fill();
-    bool stay = !waiting_file();
+    bool stay = !waiting_to_file();
     expect(stay && file_bytes() > 0 && !add() && take_all(), "those behind a file that is full stay in memory, in their order: %s", why);
 }
 
@@ -156,14 +156,14 @@ int main(void)
     fill();
     take();
     clear();
-    expect(take() && fill() > 0 && waiting_file() && file_bytes() > 0, "those that are forgotten are not taken");
+    expect(take() && fill() > 0 && waiting_to_file() && file_bytes() > 0, "those that are forgotten are not taken");
     clear();
     expect(take() && file_bytes() < 0, "the file is gone with them");
 
     fill();
     for (int i = 0; i < 100; i++)
         take();
-    expect(waiting_file() && take_all(), "of a block that was taken in part, the rest goes to the file");
+    expect(waiting_to_file() && take_all(), "of a block that was taken in part, the rest goes to the file");
 
     bool good = add();
     for (int i = 0; i < 3; i++)
@@ -190,13 +190,13 @@ int main(void)
     setrlimit(RLIMIT_FSIZE, &before);
 
     fill();
-    waiting_file();
+    waiting_to_file();
     waiting_reset();
     took = added;
     expect(take() && file_bytes() < 0 && fill() > 50000, "all begins again");
     waiting_reset();
     took = added;
-    expect(fill() > 50000 && waiting_file() && fill() < FULL && take_all(), "fewer wait in memory once some are in the file");
+    expect(fill() > 50000 && waiting_to_file() && fill() < FULL && take_all(), "fewer wait in memory once some are in the file");
     waiting_reset();
     return tests_end();
 }
