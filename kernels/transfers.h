@@ -61,8 +61,10 @@ static inline uint64_t shard_of_row(struct tl *tl, kb_tensor tensor, uint64_t ro
     return low;
 }
 
-/* Loads or stores the intersection of the rectangle and a shard, as many rows with a command as it can have. Returns the number
- * of its elements. */
+/* The most rows that one load or store of a rectangle asks for: each is a request, all of which then wait at the memory. */
+enum { RECT_ROWS = 512 };
+
+/* Loads or stores the intersection of the rectangle and a shard, some rows with each command. Returns the number of its elements. */
 static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, struct tl_shard buffer, struct rect rect,
                                   struct tl_shard shard, bool is_store)
 {
@@ -71,7 +73,7 @@ static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, st
     uint64_t col_end = kb_min(rect.col + buffer.shape[1], shard.first[1] + shard.shape[1]);
     if (row_end <= row || col_end <= col)
         return 0;
-    uint64_t n = col_end - col, most = shard.stride[0] == n ? row_end - row : TL_RUNS_MOST;
+    uint64_t n = col_end - col, most = shard.stride[0] == n ? row_end - row : RECT_ROWS;
     for (uint64_t at = row, m; at < row_end; at += m) {
         m = kb_min(most, row_end - at);
         struct tl_shard here = submatrix(tl, buffer, at - rect.row, m, col - rect.col, n);
