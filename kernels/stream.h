@@ -15,6 +15,7 @@
 
 #include "needs.h"
 #include "params.h"
+#include "transfers.h"
 #include <kb/arith.h>
 #include <kb/attrs.h>
 #include <kb/host.h>
@@ -24,7 +25,6 @@
 /* STREAM_TAPER: the first and the last block are 1 / STREAM_TAPER of the others, because nothing overlaps the load of
  * the first one and the store of the last one. */
 enum { STREAM_OPERANDS = 4, STREAM_BUFFERS = 8, STREAM_TAPER = 4 };
-enum { STREAM_RUNS = 1 << 9 };                          /* most rows of a block of some columns: each is a transfer, all at once */
 
 struct stream_block {
     uint64_t row, rows, col, cols;
@@ -169,7 +169,7 @@ static inline void stream_choose(struct stream *s)
     s->block_cols = kb_clamp(s->block_cols, 1, longest);
     if (s->block_rows == 0)
         s->block_rows = best / s->block_cols;
-    fit = kb_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : STREAM_RUNS);
+    fit = kb_clamp(stream_fit(s, s->block_cols), 1, stream_dense(s) ? s->all_rows : RUNS_AT_ONCE);
     s->block_rows = kb_clamp(s->block_rows, 1, fit);
 }
 

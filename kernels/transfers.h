@@ -11,6 +11,9 @@
 /* The most commands in flight. One more waits for the oldest first. */
 enum { TRANSFERS_MAX = 64 };
 
+/* The most runs that a load or store of rows asks for. Each is a request, and all of them wait at the memory at once. */
+enum { RUNS_AT_ONCE = 512 };
+
 struct transfers {
     tl_handle handle[TRANSFERS_MAX];
     uint32_t begun, ended;
@@ -61,9 +64,6 @@ static inline uint64_t shard_of_row(struct tl *tl, kb_tensor tensor, uint64_t ro
     return low;
 }
 
-/* The most rows that one load or store of a rectangle asks for: each is a request, all of which then wait at the memory. */
-enum { RECT_ROWS = 512 };
-
 /* Loads or stores the intersection of the rectangle and a shard, some rows with each command. Returns the number of its elements. */
 static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, struct tl_shard buffer, struct rect rect,
                                   struct tl_shard shard, bool is_store)
@@ -73,7 +73,7 @@ static inline uint64_t rect_piece(struct tl *tl, struct transfers *transfers, st
     uint64_t col_end = kb_min(rect.col + buffer.shape[1], shard.first[1] + shard.shape[1]);
     if (row_end <= row || col_end <= col)
         return 0;
-    uint64_t n = col_end - col, most = shard.stride[0] == n ? row_end - row : RECT_ROWS;
+    uint64_t n = col_end - col, most = shard.stride[0] == n ? row_end - row : RUNS_AT_ONCE;
     for (uint64_t at = row, m; at < row_end; at += m) {
         m = kb_min(most, row_end - at);
         struct tl_shard here = submatrix(tl, buffer, at - rect.row, m, col - rect.col, n);

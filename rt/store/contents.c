@@ -211,14 +211,14 @@ static void put(const struct view *to, const struct strided *from)
 
 uint64_t contents_most_bytes = 4 << 20;
 
-/* The bytes of pieces above which they become fewer, and of so many that results of different calls are like one: there is no file,
- * or somebody looks. */
-enum { MANY_BYTES = 2 << 20, MOST_BYTES = 8 << 20 };
+/* Pieces are made fewer when they take more than MANY_BYTES. Results of different calls become one when they take more than
+ * JOINED_BYTES, which happens only where somebody looks or no file has what waits. */
+enum { MANY_BYTES = 2 << 20, JOINED_BYTES = 8 << 20 };
 static uint64_t many_bytes = MANY_BYTES;
 
 static void compact(void)
 {
-    bool joins_results = pieces_bytes() > MOST_BYTES;
+    bool joins_results = pieces_bytes() > JOINED_BYTES;
     for (uint32_t i = 0; memories && i < store_count(); i++)
         pieces_compact(&memories[i], joins_results);
     many_bytes = kb_max(2 * pieces_bytes(), MANY_BYTES);
@@ -260,7 +260,7 @@ static void apply(const struct waiting *one)
         compact();
 }
 
-/* Does what waits, while what memories hold takes at most so many bytes. */
+/* Takes copies and results that wait, the oldest first, and applies them until pieces take more than `bytes`. */
 static void apply_while(uint64_t bytes)
 {
     for (const struct waiting *one; pieces_bytes() <= bytes && (one = waiting_take());)
@@ -286,23 +286,13 @@ static void make_space(void)
         apply_all();
 }
 
-/* One that waits, of which its place and source are to be set. */
-static struct waiting *wait_strided(const struct view *to, const struct view *from)
+/* Returns a new waiting copy or result, as waiting_new does, which finds space. The caller sets its place and its source. */
+static struct waiting *wait_for(const struct view *to, const struct view *from)
 {
-    struct waiting *one = waiting_new_strided(to, from);
+    struct waiting *one = waiting_new(to, from);
     if (!one) {
         make_space();
-        one = waiting_new_strided(to, from);
-    }
-    return one;
-}
-
-static struct waiting *wait_for_bytes(void)
-{
-    struct waiting *one = waiting_new();
-    if (!one) {
-        make_space();
-        one = waiting_new();
+        one = waiting_new(to, from);
     }
     return one;
 }
@@ -312,7 +302,7 @@ void contents_copy(const struct view *to, const struct view *from)
     uint64_t runs = view_runs_of_two(to, from);
     if (runs == 0)
         return;
-    struct waiting *one = runs == 1 ? wait_for_bytes() : wait_strided(to, from);
+    struct waiting *one = runs == 1 ? wait_for(NULL, NULL) : wait_for(to, from);
     *one = (struct waiting){to->memory, from->memory, to->offset, from->offset, runs == 1 ? view_bytes_of(from) : 0, NULL};
 }
 
@@ -322,7 +312,7 @@ void contents_compute(const struct view *view, const struct maker *maker, uint64
     if (bytes == 0)
         return;
     bool dense = view_is_dense(view);
-    struct waiting *one = dense ? wait_for_bytes() : wait_strided(view, view);
+    struct waiting *one = dense ? wait_for(NULL, NULL) : wait_for(view, view);
     *one = (struct waiting){view->memory, 0, view->offset, operation, dense ? bytes : 0, maker_like(*maker)};
 }
 

@@ -59,11 +59,6 @@ static struct waiting *add(uint64_t bytes)
     return (struct waiting *)(block->bytes + block->used - bytes);
 }
 
-struct waiting *waiting_new(void)
-{
-    return add(sizeof(struct waiting));
-}
-
 enum { OF_STRIDED = 2, OF_AXIS = 3 };                   /* numbers: dtype and rank; of each axis */
 
 static uint64_t bytes_of(const struct waiting *one)
@@ -71,11 +66,11 @@ static uint64_t bytes_of(const struct waiting *one)
     return sizeof *one + (one->bytes ? 0 : (OF_STRIDED + OF_AXIS * one->strided[1]) * sizeof one->strided[0]);
 }
 
-struct waiting *waiting_new_strided(const struct view *to, const struct view *from)
+struct waiting *waiting_new(const struct view *to, const struct view *from)
 {
-    struct waiting *one = add(sizeof *one + (OF_STRIDED + OF_AXIS * to->rank) * sizeof one->strided[0]);
-    if (!one)
-        return NULL;
+    struct waiting *one = add(sizeof *one + (to ? OF_STRIDED + OF_AXIS * to->rank : 0) * sizeof one->strided[0]);
+    if (!one || !to)
+        return one;
     one->strided[0] = to->dtype;
     one->strided[1] = to->rank;
     for (uint32_t i = 0; i < to->rank; i++) {

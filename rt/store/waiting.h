@@ -19,10 +19,9 @@ struct waiting {
     uint64_t strided[];                                 /* if it is: dtype, rank; of each axis elements and both strides */
 };
 
-/* The last one that waits from now on, of consecutive bytes, or the elements that two views of one shape have: their dtype and axes
- * are set, nothing else is. NULL: as many wait in memory as may. Dies if there is no memory. */
-struct waiting *waiting_new(void);
-struct waiting *waiting_new_strided(const struct view *to, const struct view *from);
+/* A new one, behind all others. A strided one gets the dtype and the axes of two views of one shape; `to` is NULL for one of
+ * consecutive bytes. The caller sets all else. NULL: as many wait in memory as may. Dies if there is no memory. */
+struct waiting *waiting_new(const struct view *to, const struct view *from);
 
 /* Sets the dtype and the axes of two views to those of a strided one. */
 void waiting_views(const struct waiting *one, struct view *to, struct view *from);
@@ -41,7 +40,7 @@ bool waiting_to_file(void);
 /* Forgets them all. */
 void waiting_clear(void);
 
-/* The same; frees everything. */
+/* The same, and as many may wait in memory as at the start. */
 void waiting_reset(void);
 
 #endif

@@ -22,7 +22,8 @@ LARGE = ("attention queries=32768", "all_reduce size=67108864", "softmax rows=41
          "layernorm rows=150000 block_cols=78", "gemm m=1 k=1 n=3000000 bias=true", "top_k rows=50000000 cols=597",
          "conv2d batch=6756 h=96 c=1 filters=98", "elementwise rows=922654 cols=19963", "layer tokens=2326 chunk=4",
          "transpose m=892 n=154975", "layer tokens=1556 scale=4 chunk=35", "spmv m=362904 n=55 dtype=bf16 slice=2",
-         "spmv m=67108864 n=5 slice=1", "broadcast size=100000 dtype=i32 chunk=107 algorithm=chain")
+         "spmv m=67108864 n=5 slice=1", "broadcast size=100000 dtype=i32 chunk=107 algorithm=chain",
+         "top_k rows=2 cols=16777216")
 ROWS_OF_STREAMS = (64, 4096, 32768)        # one tile; two that are long enough to fill every pool
 
 

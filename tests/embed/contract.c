@@ -990,7 +990,7 @@ static void allow_memory_alone(void)
 
 static int run_quiet(void)
 {
-    /* A simulator has files for so many pieces and commands. */
+    /* A simulator that is a program would put some of these pieces and commands into files. */
     const char *const many[] = {"tokens=50000", "heads=2", "points=1", "block_rows=1"};
     struct kb_sim_config config = config_of(&kb_machine_small);
     kb_sim *sim = make(&config);

@@ -40,7 +40,7 @@ static bool is_strided(uint64_t number)
 static bool add(void)
 {
     struct view to = view_of(added, 20), from = view_of(added, 30);
-    struct waiting *one = is_strided(added) ? waiting_new_strided(&to, &from) : waiting_new();
+    struct waiting *one = is_strided(added) ? waiting_new(&to, &from) : waiting_new(NULL, NULL);
     if (!one) {
         tried_in_vain++;
         return false;
